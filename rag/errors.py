@@ -1,0 +1,59 @@
+"""Every error of ours, drawn as a tree. A class exists only where some caller acts differently on it.
+
+FootnoteError                 anything we can explain: one line, saying what to do next
+    SettingsError             a setting is wrong or missing
+    InputError                what the person gave cannot be used (question, filter, file)
+        UnreadableFile        a file is none of the accepted formats
+    NotFound                  no such paper, conversation or answer
+    Unavailable               a part we need does not answer now; trying later may help
+        CatalogueUnavailable  the database cannot be reached or is full
+        IndexUnavailable      the dense index (Chroma) cannot be reached
+        LLMUnavailable        the LLM cannot be reached, is overloaded or stalled  (carries retry_after)
+    LLMRefused                the LLM's server will not do this request: key, quota, model name, context, content filter
+"""
+
+from __future__ import annotations
+
+
+class FootnoteError(Exception):
+    """Anything we can explain to a person in one line that says what to do next."""
+
+
+class SettingsError(FootnoteError):
+    """A setting is wrong or missing."""
+
+
+class InputError(FootnoteError):
+    """What the person gave cannot be used."""
+
+
+class UnreadableFile(InputError):
+    """A file is none of the accepted formats, or cannot be read."""
+
+
+class NotFound(FootnoteError):
+    """No such paper, conversation or answer."""
+
+
+class Unavailable(FootnoteError):
+    """A part we need does not answer now; trying later may help."""
+
+
+class CatalogueUnavailable(Unavailable):
+    """The database cannot be reached, is locked for too long, or its disk is full."""
+
+
+class IndexUnavailable(Unavailable):
+    """The dense index cannot be reached."""
+
+
+class LLMUnavailable(Unavailable):
+    """The LLM cannot be reached, is overloaded or stalled. `retry_after` in seconds when its server named one."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class LLMRefused(FootnoteError):
+    """The LLM's server will not do this request; asking again the same way will not help."""

@@ -1,0 +1,102 @@
+"""The seams: a protocol stands here only where there are two implementations (a test's fake counts)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rag.types import AnswerEvent, Filters, IndexedPaper, Retrieved, Turn, Usage, Vectors
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors. Deterministic: the same text gives the same vector, bit for bit, run after run."""
+
+    @property
+    def model(self) -> str:
+        """Names weights, runtime and pooling; vectors of different names are never compared."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension). Texts are passages."""
+
+    def embed_question(self, question: str) -> Vectors:
+        """Shape (dimension,)."""
+
+
+class DenseIndex(Protocol):
+    """One vector a paper. Derived from the catalogue, rebuilt at will. Raises IndexUnavailable."""
+
+    def count(self) -> int:
+        """How many papers it holds."""
+
+    def upsert(self, paper_ids: Sequence[str], vectors: Vectors) -> None:
+        """Idempotent; `vectors` has shape (len(paper_ids), dimension)."""
+
+    def delete(self, paper_ids: Sequence[str]) -> None:
+        """Ids it does not hold are no error."""
+
+    def search(self, vector: Vectors, k: int) -> list[tuple[str, float]]:
+        """The `k` nearest papers as (paper_id, cosine), best first."""
+
+
+class KeywordIndex(Protocol):
+    """BM25 over title, authors, category, venue, keywords and abstract. Derived from the catalogue."""
+
+    def count(self) -> int:
+        """How many papers it holds."""
+
+    def apply(self, upserts: Sequence[IndexedPaper], deletes: Sequence[str]) -> None:
+        """One commit, idempotent: replaces what it held of these papers."""
+
+    def search(self, question: str, k: int) -> list[tuple[str, float]]:
+        """The best `k` papers with a score above zero as (paper_id, BM25), best first. Any text is a valid question."""
+
+    def scores(self, question: str, paper_ids: Sequence[str]) -> Mapping[str, float]:
+        """The BM25 score of each of these papers (absent: 0), the same numbers `search` gives."""
+
+
+class Retriever(Protocol):
+    """Finds papers for a question. Blocking: the engine runs it on its own bounded threads."""
+
+    def retrieve(self, question: str, *, top_k: int, filters: Filters = ...) -> list[Retrieved]:
+        """Best first, at most `top_k`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of an LLM's answer, or its end: `usage` comes with the last piece only."""
+
+    text: str
+    usage: Usage | None = None
+
+
+class LLM(Protocol):
+    """A chat model behind any OpenAI-compatible endpoint. Raises LLMUnavailable, LLMRefused."""
+
+    @property
+    def model(self) -> str:
+        """The model's name as its server knows it."""
+
+    def stream(self, system: str, user: str, *, max_tokens: int = ...) -> AsyncIterator[Delta]:
+        """The answer's text as it comes, reasoning removed. Closing the iterator closes the connection."""
+
+    async def complete(self, system: str, user: str, *, json_schema: Mapping[str, object] | None = None, max_tokens: int = ...) -> tuple[str, Usage]:
+        """A whole short answer; with `json_schema`, text that is valid JSON (not yet validated against the schema)."""
+
+
+class Engine(Protocol):
+    """What `api/` and `eval/` need of the query engine."""
+
+    def stream(
+        self,
+        question: str,
+        *,
+        history: Sequence[Turn] = ...,
+        filters: Filters = ...,
+        top_n: int = ...,
+    ) -> AsyncIterator[AnswerEvent]:
+        """PapersFound, then SentenceReady for each sentence, then AnswerDone. Raises InputError, Unavailable before PapersFound."""
