@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rag.types import AnswerEvent, Filters, IndexedPaper, Retrieved, Turn, Usage, Vectors
+from rag.types import AnswerEvent, Filters, IndexedPaper, Piece, Retrieved, Turn, Usage, Vectors
 
 
 class Embedder(Protocol):
@@ -84,8 +84,30 @@ class LLM(Protocol):
     def stream(self, system: str, user: str, *, max_tokens: int = ...) -> AsyncIterator[Delta]:
         """The answer's text as it comes, reasoning removed. Closing the iterator closes the connection."""
 
-    async def complete(self, system: str, user: str, *, json_schema: Mapping[str, object] | None = None, max_tokens: int = ...) -> tuple[str, Usage]:
+    async def complete(
+        self, system: str, user: str, *, json_schema: Mapping[str, object] | None = None, max_tokens: int = ...
+    ) -> tuple[str, Usage]:
         """A whole short answer; with `json_schema`, text that is valid JSON (not yet validated against the schema)."""
+
+
+class Generator(Protocol):
+    """Drafts an answer from papers: an LLM, or sentences extracted from the abstracts."""
+
+    @property
+    def name(self) -> str:
+        """`extractive`, or the LLM's model name."""
+
+    @property
+    def prompt_version(self) -> str | None:
+        """`answer@1a2b3c4d`; None without a prompt."""
+
+    def generate(
+        self, question: str, *, standalone: str, papers: Sequence[Retrieved], history: Sequence[Turn] = ...
+    ) -> AsyncIterator[Piece]:
+        """`question` is as asked (its language is the answer's), `standalone` as understood. Closing the iterator stops the work.
+
+        Raises LLMUnavailable, LLMRefused; before the first piece unless the fault came later.
+        """
 
 
 class Engine(Protocol):

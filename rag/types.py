@@ -200,6 +200,39 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """First piece of a draft: what the generator thinks it can do with the papers. `markers` are the papers it named for
+    `needs_full_text`, as places (from 1) in the list it was given. After `not_in_corpus` no sentence follows."""
+
+    status: Status
+    markers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A sentence as a generator wrote it, nothing checked yet. `text` keeps its trailing white space; a marker `[k]` in it is
+    the k-th paper (from 1) of the list the generator was given, and `markers` are those k in order of first use."""
+
+    text: str
+    markers: tuple[int, ...]
+    basis: Basis = "abstract"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftDone:
+    """Last piece of a draft. `invalid_markers` counts markers that stood for no paper and were removed; `notice` tells the
+    reader of a fault that left the draft usable (it was cut off)."""
+
+    usage: Usage = Usage()
+    invalid_markers: int = 0
+    notice: str | None = None
+
+
+Piece = Decided | Drafted | DraftDone
+"""A generator gives one Decided, then Drafted sentences, then one DraftDone."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredPaper:
     """A retrieved paper as the answer shows it."""
 
