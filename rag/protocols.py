@@ -121,4 +121,4 @@ class Engine(Protocol):
         filters: Filters = ...,
         top_n: int = ...,
     ) -> AsyncIterator[AnswerEvent]:
-        """PapersFound, then SentenceReady for each sentence, then AnswerDone. Raises InputError, Unavailable before PapersFound."""
+        """PapersFound, a SentenceReady for each sentence, AnswerDone. Raises InputError, Unavailable before PapersFound."""
