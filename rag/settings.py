@@ -43,6 +43,10 @@ class Settings(BaseSettings):
     unsupported: Literal["flag", "drop"] = "flag"
     api_keys: SecretStr = SecretStr("")
     admin_keys: SecretStr = SecretStr("")
+    rate_limit: int = Field(default=600, ge=0)
+    max_concurrent: int = Field(default=64, ge=1)
+    cors_origins: str = ""
+    log_questions: bool = False
     slack_bot_token: SecretStr = SecretStr("")
     slack_app_token: SecretStr = SecretStr("")
     slack_signing_secret: SecretStr = SecretStr("")
