@@ -1,0 +1,265 @@
+"""The keyword index: BM25 over the fields of a paper, by Tantivy.
+
+A question is never parsed: it is analysed into terms, and the query is built of those, so that any text is a valid question.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import tantivy
+from rapidfuzz.distance import OSA
+from rapidfuzz.process import extract
+
+from rag.types import IndexedPaper
+
+SCHEMA_VERSION = 1
+"""Raised when fields or analysis change: an index of another version is rebuilt."""
+
+WEIGHTS = {"whole": 1.0, "title": 0.5, "authors": 1.0, "category": 0.5, "venue": 0.5, "keywords": 1.0}
+"""What a BM25 score counts for, by field. `whole` is title and abstract in one, so that a paper without an abstract's words
+in its title is not taken for a short one (nDCG@10 of the dev collections: .02 to .03 above title and abstract apart)."""
+
+NAMES = ("authors", "venue")
+"""Fields of names, which are neither stemmed nor stripped of stop words (the author An, the venue IT)."""
+
+CORRECTED_WEIGHT = 0.7
+"""What a term counts for that stands in for one that occurs nowhere."""
+
+MAX_TERMS = 512
+"""Terms of a question that are looked up; the first ones, since a longer text is no question."""
+
+SET_LIMIT = 1000
+"""Up to so many ids a restricted search asks the index for these alone; beyond, reading down the ranked list is faster."""
+
+WRITER_MEMORY = 64_000_000
+
+# Words that ask rather than name; Tantivy's English list holds only articles, prepositions and the like.
+# fmt: off
+_ASKING = frozenset({
+    "what", "which", "who", "whom", "whose", "how", "why", "when", "where", "does", "do", "did", "done", "can",
+    "could", "would", "should", "has", "have", "had", "about", "any", "anyone", "some", "i", "me", "my", "we",
+    "our", "us", "you", "your", "he", "she", "him", "her", "his", "hers", "them", "its", "am", "been",
+    "being", "were", "from", "than", "also", "so", "very", "more", "most", "paper", "papers", "tell", "show", "shows",
+    "find", "please", "there", "is", "are",
+})
+# fmt: on
+_WORD = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_COMPOUND = re.compile(r"[^\W_]+(?:[-‐-―−./'’_][^\W_]+)+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
+_GREEK = {
+    letter: unicodedata.name(chr(letter)).split()[-1].lower()
+    for letter in (*range(0x391, 0x3AA), *range(0x3B1, 0x3CA))
+    if unicodedata.name(chr(letter), "").startswith("GREEK") and len(unicodedata.name(chr(letter)).split()) == 4
+}
+
+
+def spell(text: str) -> str:
+    """`text` as it is indexed: compounds also in one word (`LU-KV LUKV`), Greek letters by name, Chinese in pairs of signs."""
+    text = _POSSESSIVE.sub("", _normal(text).translate(_GREEK))
+    text = _COMPOUND.sub(lambda found: f"{found[0]} {''.join(filter(str.isalnum, found[0]))}", text)
+    return _CJK.sub(lambda found: f" {_pairs(found[0])} ", text)
+
+
+def _normal(text: str) -> str:
+    """Composed and compatible characters, without lone surrogates (which no index takes)."""
+    return unicodedata.normalize("NFKC", text).encode("utf-8", "replace").decode("utf-8")
+
+
+def _pairs(run: str) -> str:
+    return " ".join(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+
+
+@lru_cache(maxsize=1)
+def _prose() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"[\p{L}\p{M}\p{N}]+"))
+    builder = builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold())
+    return builder.filter(tantivy.Filter.stopword("english")).filter(tantivy.Filter.stemmer("english")).build()
+
+
+@lru_cache(maxsize=1)
+def _words() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"[\p{L}\p{M}\p{N}]+"))
+    return builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold()).build()
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("paper_id", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("words", tokenizer_name="words", index_option="basic")
+    for field in WEIGHTS:
+        builder.add_text_field(field, tokenizer_name="words" if field in NAMES else "prose", index_option="freq")
+    return builder.build()
+
+
+class TantivyIndex:
+    """BM25 (k1 1.2, b 0.75) over each field, summed with `WEIGHTS`; English stemming; names by their ASCII letters.
+
+    In `folder`, or in memory with None. Safe for many threads; one process may write while others search.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._schema = _schema()
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        self._index = tantivy.Index(self._schema, path=None if folder is None else str(folder))
+        self._index.register_tokenizer("prose", _prose())
+        self._index.register_tokenizer("words", _words())
+        self._writing = threading.Lock()
+        self._vocabulary: tuple[int, dict[str, int]] = (-1, {})
+        self._generation = 0
+
+    def count(self) -> int:
+        """How many papers it holds."""
+        return self._index.searcher().num_docs
+
+    def refresh(self) -> None:
+        """Sees what another process has committed."""
+        self._index.reload()
+        self._generation += 1
+
+    def apply(self, upserts: Sequence[IndexedPaper], deletes: Sequence[str]) -> None:
+        """One commit, idempotent: replaces what it held of these papers."""
+        with self._writing:
+            writer = self._index.writer(WRITER_MEMORY, 1)
+            for paper_id in (*deletes, *(found.paper.paper_id for found in upserts)):
+                writer.delete_documents_by_term("paper_id", paper_id)
+            for found in upserts:
+                writer.add_document(_document(found))
+            writer.commit()
+            writer.wait_merging_threads()
+            self.refresh()
+
+    def clear(self) -> None:
+        """Holds nothing any more."""
+        with self._writing:
+            writer = self._index.writer(WRITER_MEMORY, 1)
+            writer.delete_all_documents()
+            writer.commit()
+            writer.wait_merging_threads()
+            self.refresh()
+
+    def search(self, question: str, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
+        """The best `k` papers with a score above zero as (paper_id, BM25), best first; only those `within`, if given."""
+        query = self._query(question)
+        if within is None:
+            return self._top(query, k)
+        if len(within) <= SET_LIMIT:
+            return self._top(self._restricted(query, within), k)
+        members = frozenset(within)
+        reach = 2 * k
+        while True:
+            ranked = self._top(query, reach)
+            found = [hit for hit in ranked if hit[0] in members]
+            if len(found) >= k or len(ranked) < reach:
+                return found[:k]
+            reach *= 2
+
+    def scores(self, question: str, paper_ids: Sequence[str]) -> Mapping[str, float]:
+        """The BM25 score of each of these papers (absent: 0), the same numbers `search` gives."""
+        if not paper_ids:
+            return {}
+        return dict(self._top(self._restricted(self._query(question), paper_ids), len(paper_ids)))
+
+    def correct(self, question: str) -> str:
+        """`question` with each word that occurs nowhere in the papers replaced by the nearest one that does, if there is one."""
+        replaced = self._stand_ins(question)
+        return _WORD.sub(lambda found: replaced.get("".join(_words().analyze(found[0])), found[0]), question)
+
+    def _top(self, query: tantivy.Query, k: int) -> list[tuple[str, float]]:
+        searcher = self._index.searcher()
+        hits = searcher.search(query, max(1, k), count=False).hits if k > 0 else []
+        found = [(str(searcher.doc(address)["paper_id"][0]), float(score)) for score, address in hits if score > 0]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+    def _restricted(self, query: tantivy.Query, paper_ids: Iterable[str]) -> tantivy.Query:
+        only = tantivy.Query.term_set_query(self._schema, "paper_id", list(paper_ids))
+        silent = tantivy.Query.const_score_query(only, 0.0)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, silent), (tantivy.Occur.Should, query)])
+
+    def _query(self, question: str) -> tantivy.Query:
+        asked = _asked(question)
+        stand_ins = " ".join(self._stand_ins(question).values())
+        weighted = [*self._terms(asked, 1.0), *self._terms(stand_ins, CORRECTED_WEIGHT)]
+        if not weighted:
+            return tantivy.Query.empty_query()
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in weighted])
+
+    def _terms(self, text: str, weight: float) -> list[tantivy.Query]:
+        """A term asked for twice counts twice."""
+        prose, words = (Counter(analyzer.analyze(text)[:MAX_TERMS]) for analyzer in (_prose(), _words()))
+        return [
+            tantivy.Query.boost_query(
+                tantivy.Query.term_query(self._schema, field, term, index_option="freq"), weight * times * field_weight
+            )
+            for field, field_weight in WEIGHTS.items()
+            for term, times in (words if field in NAMES else prose).items()
+        ]
+
+    def _stand_ins(self, question: str) -> dict[str, str]:
+        """For each word of `question` that no paper holds, in no inflection: the word of the papers nearest to it, if there is one."""
+        words = dict.fromkeys(_words().analyze(_normal(question))[:MAX_TERMS])
+        return {word: near for word in words if self._is_unknown(word) and (near := self._nearest(word))}
+
+    def _is_unknown(self, word: str) -> bool:
+        if len(word) < 4 or not (word.isascii() and word.isalpha()) or word in _ASKING:
+            return False
+        searcher = self._index.searcher()
+        stems = _prose().analyze(word)
+        return not searcher.doc_freq("words", word) and not any(searcher.doc_freq("whole", stem) for stem in stems)
+
+    def _nearest(self, word: str) -> str | None:
+        """The word within 1 edit (2 of a word over 6 letters) with the fewest edits, the same first letter, the most papers;
+        failing these the commonest that `word` begins (`algo`)."""
+        vocabulary = self._known_words()
+        near = extract(word, vocabulary.keys(), scorer=OSA.distance, score_cutoff=1 if len(word) <= 6 else 2, limit=None)
+        if near:
+            return min(near, key=lambda match: (match[1], match[0][0] != word[0], -vocabulary[match[0]], match[0]))[0]
+        longer = [known for known in vocabulary if known.startswith(word)]
+        return max(longer, key=lambda known: vocabulary[known], default=None)
+
+    def _known_words(self) -> dict[str, int]:
+        """Every word of the papers with its number of papers; read again after a commit."""
+        generation, known = self._vocabulary
+        if generation != self._generation:
+            generation = self._generation
+            terms = self._index.searcher().terms_with_prefix("words", "")
+            known = {word: papers for word, papers in terms if len(word) >= 3 and word.isalpha()}
+            self._vocabulary = (generation, known)
+        return known
+
+
+def _asked(question: str) -> str:
+    """`question` as indexed texts are spelled, without the words that only ask; `He` inside a sentence is a name."""
+
+    def kept(found: re.Match[str]) -> str:
+        named = found[0][0].isupper() and found.start() > 0
+        return found[0] if named or found[0].lower() not in _ASKING else ""
+
+    return _WORD.sub(kept, spell(question))
+
+
+def _document(found: IndexedPaper) -> tantivy.Document:
+    paper = found.paper
+    fields = {
+        "whole": [" ".join(filter(None, (paper.title, found.text)))],
+        "title": [paper.title or ""],
+        "authors": paper.authors,
+        "category": [paper.category or ""],
+        "venue": [paper.venue or ""],
+        "keywords": paper.keywords,
+    }
+    document = tantivy.Document()
+    document.add_text("paper_id", paper.paper_id)
+    for field, texts in fields.items():
+        for text in filter(None, map(spell, texts)):
+            document.add_text(field, text)
+            document.add_text("words", text)
+    return document
