@@ -58,6 +58,10 @@ class KeywordIndex(Protocol):
     def scores(self, question: str, paper_ids: Sequence[str]) -> Mapping[str, float]:
         """The BM25 score of each of these papers (absent: 0), the same numbers `search` gives."""
 
+    def weights(self, text: str) -> Mapping[str, float]:
+        """The content terms of `text` as indexed (stemmed, no stop words), in order, each with its inverse document frequency
+        in the corpus; a term that occurs nowhere has the highest."""
+
 
 class Retriever(Protocol):
     """Finds papers for a question. Blocking: the engine runs it on its own bounded threads."""
@@ -68,10 +72,12 @@ class Retriever(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of an LLM's answer, or its end: `usage` comes with the last piece only."""
+    """A piece of an LLM's answer, or its end: `usage` comes with the last piece only, and `cut` says that the server's length
+    limit ended the answer in the middle."""
 
     text: str
     usage: Usage | None = None
+    cut: bool = False
 
 
 class LLM(Protocol):
