@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,8 +52,12 @@ class KeywordIndex(Protocol):
     def apply(self, upserts: Sequence[IndexedPaper], deletes: Sequence[str]) -> None:
         """One commit, idempotent: replaces what it held of these papers."""
 
-    def search(self, question: str, k: int) -> list[tuple[str, float]]:
-        """The best `k` papers with a score above zero as (paper_id, BM25), best first. Any text is a valid question."""
+    def search(self, question: str, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
+        """The best `k` papers with a score above zero as (paper_id, BM25), best first; only those `within`, if given. Any text is
+        a valid question."""
+
+    def correct(self, question: str) -> str:
+        """`question` with each word that occurs in no paper replaced by the nearest one that does, if there is one."""
 
     def scores(self, question: str, paper_ids: Sequence[str]) -> Mapping[str, float]:
         """The BM25 score of each of these papers (absent: 0), the same numbers `search` gives."""

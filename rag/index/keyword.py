@@ -5,6 +5,7 @@ A question is never parsed: it is analysed into terms, and the query is built of
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import unicodedata
@@ -168,6 +169,14 @@ class TantivyIndex:
             return {}
         return dict(self._top(self._restricted(self._query(question), paper_ids), len(paper_ids)))
 
+    def weights(self, text: str) -> Mapping[str, float]:
+        """The content terms of `text` as indexed, in order, each with log(1 + (N - n + .5) / (n + .5)) for n of N papers that
+        hold it in title or abstract (Robertson and Sparck Jones, as Lucene and Tantivy have it)."""
+        searcher = self._index.searcher()
+        terms = dict.fromkeys(_prose().analyze(_asked(text))[:MAX_TERMS])
+        holding = {term: searcher.doc_freq("whole", term) for term in terms}
+        return {term: math.log(1 + (searcher.num_docs - n + 0.5) / (n + 0.5)) for term, n in holding.items()}
+
     def correct(self, question: str) -> str:
         """`question` with each word that occurs nowhere in the papers replaced by the nearest one that does, if there is one."""
         replaced = self._stand_ins(question)
@@ -204,7 +213,7 @@ class TantivyIndex:
         ]
 
     def _stand_ins(self, question: str) -> dict[str, str]:
-        """For each word of `question` that no paper holds, in no inflection: the word of the papers nearest to it, if there is one."""
+        """For each word of `question` that the papers lack in every inflection: the nearest they have, if any."""
         words = dict.fromkeys(_words().analyze(_normal(question))[:MAX_TERMS])
         return {word: near for word in words if self._is_unknown(word) and (near := self._nearest(word))}
 
