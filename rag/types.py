@@ -298,9 +298,10 @@ class Commit:
     """One acknowledged transaction of the catalogue: its revision and what it did to each paper, by count."""
 
     revision: int
-    added: int
-    merged: int
-    unchanged: int
+    added: int = 0
+    merged: int = 0
+    unchanged: int = 0
+    removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
