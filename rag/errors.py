@@ -8,6 +8,7 @@ FootnoteError                 anything we can explain: one line, saying what to 
     Unavailable               a part we need does not answer now; trying later may help
         CatalogueUnavailable  the database cannot be reached or is full
         IndexUnavailable      the dense index (Chroma) cannot be reached
+            IndexDamaged      an index cannot be used as it is: it is rebuilt from the catalogue
         LLMUnavailable        the LLM cannot be reached, is overloaded or stalled  (carries retry_after)
     LLMRefused                the LLM's server will not do this request: key, quota, model name, context, content filter
 """
@@ -45,6 +46,10 @@ class CatalogueUnavailable(Unavailable):
 
 class IndexUnavailable(Unavailable):
     """The dense index cannot be reached."""
+
+
+class IndexDamaged(IndexUnavailable):
+    """What an index holds cannot be used: broken on disk, or made by another model or version. A rebuild mends it."""
 
 
 class LLMUnavailable(Unavailable):

@@ -18,6 +18,7 @@ import tantivy
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extract
 
+from rag.spelling import is_english
 from rag.types import IndexedPaper
 
 SCHEMA_VERSION = 1
@@ -170,12 +171,13 @@ class TantivyIndex:
         return dict(self._top(self._restricted(self._query(question), paper_ids), len(paper_ids)))
 
     def weights(self, text: str) -> Mapping[str, float]:
-        """The content terms of `text` as indexed, in order, each with log(1 + (N - n + .5) / (n + .5)) for n of N papers that
-        hold it in title or abstract (Robertson and Sparck Jones, as Lucene and Tantivy have it)."""
+        """The content terms of `text` as indexed (stemmed, no stop words), in order, each with its inverse document frequency
+        ln(1 + (N - n + 0.5) / (n + 0.5)) for n of N papers that hold it in title or abstract (Robertson and Sparck Jones, as
+        Lucene and Tantivy have it); a term that occurs nowhere has the highest."""
         searcher = self._index.searcher()
-        terms = dict.fromkeys(_prose().analyze(_asked(text))[:MAX_TERMS])
-        holding = {term: searcher.doc_freq("whole", term) for term in terms}
-        return {term: math.log(1 + (searcher.num_docs - n + 0.5) / (n + 0.5)) for term, n in holding.items()}
+        papers = searcher.num_docs
+        held = {term: min(papers, searcher.doc_freq("whole", term)) for term in _prose().analyze(_asked(text))[:MAX_TERMS]}
+        return {term: math.log(1 + (papers - n + 0.5) / (n + 0.5)) for term, n in held.items()}
 
     def correct(self, question: str) -> str:
         """`question` with each word that occurs nowhere in the papers replaced by the nearest one that does, if there is one."""
@@ -218,7 +220,7 @@ class TantivyIndex:
         return {word: near for word in words if self._is_unknown(word) and (near := self._nearest(word))}
 
     def _is_unknown(self, word: str) -> bool:
-        if len(word) < 4 or not (word.isascii() and word.isalpha()) or word in _ASKING:
+        if len(word) < 4 or not (word.isascii() and word.isalpha()) or word in _ASKING or is_english(word):
             return False
         searcher = self._index.searcher()
         stems = _prose().analyze(word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,14 @@ def test_a_known_word_is_never_corrected(index: TantivyIndex) -> None:
 
 def test_unknown_words_are_corrected_in_place(index: TantivyIndex) -> None:
     assert index.correct("compresed  Oja: mesurments per sampel?") == "compressed  Oja: measurements per sample?"
+
+
+def test_rarer_words_weigh_more_and_words_that_only_ask_nothing(index: TantivyIndex) -> None:
+    index.apply([indexed("paper-more", "Birds of the low countries.")], [])
+    weights = index.weights("What do birds show of gardens and volcanoes?")
+    assert list(weights) == ["bird", "garden", "volcano"]
+    assert weights["bird"] < weights["garden"] < weights["volcano"]
+    assert weights["garden"] == pytest.approx(math.log(1 + 5.5 / 1.5))
 
 
 def test_applying_twice_holds_each_paper_once(index: TantivyIndex) -> None:

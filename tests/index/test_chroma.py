@@ -1,0 +1,142 @@
+"""The dense index in embedded Chroma: what it finds, keeps and refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag.errors import IndexDamaged, SettingsError
+from rag.index.chroma import BATCH, EmbeddedChroma, cloud_chroma, served_chroma
+from rag.types import Vectors
+
+DIMENSION = 16
+
+
+def unit_vectors(n: int, seed: int = 7) -> Vectors:
+    rows = np.random.default_rng(seed).standard_normal((n, DIMENSION)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
+
+
+def names(n: int) -> list[str]:
+    return [f"paper-{i:04}" for i in range(n)]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[EmbeddedChroma]:
+    dense = EmbeddedChroma(tmp_path / "chroma", "model@1", DIMENSION)
+    yield dense
+    dense.close()
+
+
+def test_search_gives_the_nearest_by_cosine_best_first(index: EmbeddedChroma) -> None:
+    vectors = unit_vectors(2 * BATCH + 3)
+    index.upsert(names(len(vectors)), vectors)
+    assert index.count() == len(vectors)
+    found = index.search(vectors[5], 3)
+    best = np.argsort(-(vectors @ vectors[5]))[:3]
+    assert [paper_id for paper_id, _ in found] == [f"paper-{i:04}" for i in best]
+    assert [cosine for _, cosine in found] == pytest.approx((vectors @ vectors[5])[best], abs=1e-5)
+
+
+def test_a_vector_given_again_replaces_the_old_one(index: EmbeddedChroma) -> None:
+    first, second = unit_vectors(2)
+    index.upsert(["paper-0001"], first[None])
+    index.upsert(["paper-0001"], second[None])
+    assert index.count() == 1
+    assert dict(index.search(second, 5)) == pytest.approx({"paper-0001": 1.0}, abs=1e-5)
+
+
+def test_deleting_takes_papers_out_and_unknown_ids_are_no_error(index: EmbeddedChroma) -> None:
+    index.upsert(names(3), unit_vectors(3))
+    index.delete(["paper-0001", "paper-9999"])
+    assert sorted(paper_id for paper_id, _ in index.search(unit_vectors(1)[0], 9)) == ["paper-0000", "paper-0002"]
+
+
+def test_an_empty_index_finds_nothing(index: EmbeddedChroma) -> None:
+    assert index.count() == 0
+    assert index.search(unit_vectors(1)[0], 5) == []
+    index.upsert([], np.zeros((0, DIMENSION), np.float32))
+    index.delete([])
+
+
+def test_what_was_written_is_there_after_closing(index: EmbeddedChroma) -> None:
+    index.upsert(names(3), unit_vectors(3))
+    index.close()
+    assert index.count() == 3
+
+
+def test_vectors_of_another_model_never_mix(index: EmbeddedChroma, tmp_path: Path) -> None:
+    index.upsert(names(3), unit_vectors(3))
+    index.close()
+    other = EmbeddedChroma(tmp_path / "chroma", "model@2", DIMENSION)
+    assert other.count() == 0
+    other.close()
+
+
+def test_a_collection_of_another_distance_is_refused(index: EmbeddedChroma, tmp_path: Path) -> None:
+    client = index._connected()
+    client.create_collection(index._name, embedding_function=None, metadata=index._made_by)
+    with pytest.raises(IndexDamaged, match="not cosine"):
+        index.count()
+
+
+def test_a_collection_made_by_another_model_is_refused(index: EmbeddedChroma) -> None:
+    client = index._connected()
+    client.create_collection(
+        index._name,
+        embedding_function=None,
+        metadata={**index._made_by, "model": "other"},
+        configuration={"hnsw": {"space": "cosine"}},
+    )
+    with pytest.raises(IndexDamaged, match="another model"):
+        index.count()
+
+
+def test_a_rebuild_holds_exactly_what_it_was_given(index: EmbeddedChroma) -> None:
+    index.upsert(names(5), unit_vectors(5))
+    vectors = unit_vectors(2 * BATCH, seed=8)
+    ids = [f"other-{i:04}" for i in range(len(vectors))]
+    index.rebuild(iter([(ids[:10], vectors[:10]), (ids[10:], vectors[10:])]))
+    assert index.count() == len(ids)
+    assert index.search(vectors[300], 1)[0][0] == "other-0300"
+    index.close()
+    assert index.count() == len(ids)
+
+
+def test_a_broken_store_is_damage_and_a_rebuild_mends_it(index: EmbeddedChroma, tmp_path: Path) -> None:
+    index.upsert(names(5), unit_vectors(5))
+    index.close()
+    (tmp_path / "chroma" / "chroma.sqlite3").write_bytes(b"not a database" * 1000)
+    with pytest.raises(IndexDamaged, match="footnote reindex"):
+        index.count()
+    index.rebuild([(names(5), unit_vectors(5))])
+    assert index.count() == 5
+
+
+def test_vectors_of_a_wrong_length_are_refused(index: EmbeddedChroma) -> None:
+    index.upsert(names(1), unit_vectors(1))
+    with pytest.raises(IndexDamaged, match="dimension"):
+        index.upsert(["paper-0002"], np.ones((1, DIMENSION + 1), np.float32))
+
+
+@pytest.mark.parametrize("url", ["ftp://host", "localhost:8000", "http://", "http://host/path"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match="FOOTNOTE_CHROMA_URL"):
+        served_chroma(url, "model@1", DIMENSION)
+
+
+def test_cloud_without_a_key_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CHROMA_API_KEY", raising=False)
+    with pytest.raises(SettingsError, match="CHROMA_API_KEY"):
+        cloud_chroma("model@1", DIMENSION).count()
+
+
+def test_importing_the_module_does_not_import_chromadb() -> None:
+    check = "import sys, rag.index.chroma; sys.exit('chromadb' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], cwd=Path(__file__).parents[2], check=False).returncode == 0
