@@ -24,7 +24,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_NEVER_LAST = _words("e.g i.e eg ie cf vs viz w.r.t wrt approx dr prof mr mrs ms st ca c.f a.k.a s.t i.i.d.r")
+_NEVER_LAST = _words("e.g i.e eg ie cf vs viz w.r.t wrt approx v.s ca c.f a.k.a s.t")
+_TITLES = _words("Dr Prof Mr Mrs Ms St Mt")
 _BEFORE_NUMBER = _words(
     """
     no nos fig figs eq eqs eqn sec sect vol pp p ch tab ref refs art thm lem def prop cor alg app ver
@@ -32,7 +33,7 @@ _BEFORE_NUMBER = _words(
 )
 _SELDOM_LAST = _words(
     """
-    al etc resp inc ltd co corp ph.d m.d m.sc b.sc u.s u.k u.s.a e.u a.m p.m jr sr i.i.d sp spp var dept univ
+    al resp inc ltd co corp ph.d m.d m.sc b.sc u.s u.k u.s.a e.u a.m p.m jr sr i.i.d sp spp var dept univ
     """
 )
 _FIRST_WORDS = _words(
@@ -95,7 +96,7 @@ def _is_glued_end(word: str, after: str) -> bool:
 
 def _is_full_stop(word: str, after: str, *, at_start: bool) -> bool:
     lower = word.lower()
-    if lower in _NEVER_LAST:
+    if lower in _NEVER_LAST or word in _TITLES:
         return False
     if after[0].isdigit() and (lower in _BEFORE_NUMBER or lower == "0"):
         return False

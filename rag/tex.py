@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     r"\\(?:left|right)(?![A-Za-z])\.?|\\(?P<name>[A-Za-z]+)\*?(?:\s{0,3}(?=\{))?|\\(?P<sign>.)|\$\$?|[{}]", re.DOTALL
 )
 _ONE_PIECE = re.compile(r"-?(?:\w+|\\[A-Za-z]+(?:_\w)?|[*+⋆†'])")
-_PROTECTED_WORD = re.compile(r"[\w-]+")
+_PROTECTED_WORD = re.compile(r"[\w-]+|.")
 
 _SILENT = _words(
     """
@@ -208,7 +208,7 @@ class _Reader:
 
     @staticmethod
     def _is_markup(inside: str) -> bool:
-        """BibTeX's `{B}ayes`, `{\\em word}`, `{}`; not the set {a, b}."""
+        """BibTeX's `{B}ayes`, `{\\em word}`, `{–}`, `{}`; not the set {a, b}."""
         return not inside or inside.startswith("\\") or bool(_PROTECTED_WORD.fullmatch(inside))
 
 

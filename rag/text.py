@@ -80,6 +80,9 @@ def _covering(verbatim: str, edges: list[tuple[int, int]]) -> Iterator[tuple[int
 
 
 _MOJIBAKE = re.compile("[\u00c2-\u00f4][\u0080-\u00bf]{1,3}")
+_UNESCAPED_MACRO = re.compile(
+    "(?:\t(?=ext[a-z]{2}\\{|imes\\b|heta\\b|ilde\\b|au\\b)|\b(?=eta\\b|f\\b|oldsymbol\\b|ar\\b)|\f(?=rac\\b)|\r(?=ho\\b|ight\\b))"
+)
 _LINE_END_HYPHEN = re.compile("(?<=[^\\W\\d_])[-\u2010\u00ad][ \t]{0,9}\r?\n[ \t]{0,99}(?P<next>[^\\W\\d_])")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _INVISIBLE = re.compile(
@@ -123,6 +126,11 @@ def _repaired(found: re.Match[str]) -> str:
         return found.group().encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
         return found.group()
+
+
+def _macro_again(found: re.Match[str]) -> str:
+    """`\\textbf` whose `\\t` a careless reader took for a tab."""
+    return {"\t": "\\t", "\b": "\\b", "\f": "\\f", "\r": "\\r"}[found.group()]
 
 
 def _joined_lines(text: str) -> Iterator[Edit]:
@@ -172,6 +180,7 @@ def _one_space(found: re.Match[str]) -> str:
 
 _STEPS: tuple[Callable[[str], Iterable[Edit]], ...] = (
     replacing(_MOJIBAKE, _repaired),
+    replacing(_UNESCAPED_MACRO, _macro_again),
     _joined_lines,
     replacing(_ENTITY, lambda found: html.unescape(found.group())),
     replacing(_ENTITY, lambda found: html.unescape(found.group())),

@@ -19,6 +19,7 @@ CLEANED = [
     (r"$\alpha=0.01$, $160\times$, 62.95\%, \lambda_{N-1}", "α=0.01, 160×, 62.95%, λ_(N-1)"),
     (r"$\widetilde{O}(\varepsilon^{-2})$ \modelname \mathcalO(n)", "~O(ε^-2) modelname O(n)"),
     (r"as shown \cite{a,b} by {B}ayes, Fig.~2", "as shown by Bayes, Fig. 2"),
+    ("\textbf{It} is 2\times, a \frac{1}{2}, {–} so", "It is 2×, a 1/2, – so"),
     ("the sets {a, b} and x_i_j and a*b*c", "the sets {a, b} and x_i_j and a*b*c"),
     ("costs $5 million and $10, or $5-$10", "costs $5 million and $10, or $5-$10"),
     ("an open { brace and a closing } one", "an open { brace and a closing } one"),
@@ -47,6 +48,7 @@ SPLIT = [
     "It takes $O(n^3)$. | Then 0.5 s, p = 0. 05, v1.5 and GPT-4.1 on .NET at http://a.b/c.d are used.",
     "By J. Smith and J.-P. K. Jones in the U.S. Senate. | The U.S. | We go on.",
     "Cats (resp. Dogs) vs. Birds, cf. Fig. 3 and No. 5 w.r.t. Eq. 2, etc. | However, p53 is one. | p53 is. | mRNA too.",
+    "Cats, etc. | Indeed, Dr. May took 5 ms. | So it is.",
     "It reaches 70%. | 15 patients took part! | Is it so? | “Yes.” | (It is.) | α-synuclein is.",
     "1. First item. | 2. Second item.",
     "a test . | the results follow .",
@@ -102,7 +104,8 @@ def test_a_span_outside_the_text_is_refused(start: int, end: int) -> None:
 
 PIECES = [
     *"$ { } \\ < > * ** _ ` ` & ; ^ ~ - . ! ? 。 a b We The 1 0.5 \n \n\n \r\n é ﬁ ² \x00 \u200b \u0301 \ud800".split(" "),
-    r"\frac{", r"\textbf{x}", r"\cite{", r"\'e", r"\alpha", r"$x_{i}$", "<p>", "</p>", "<b>", "&lt;", "&#0;", "et al.", " ", ". We",
+    r"\frac{", r"\textbf{x}", r"\cite{", r"\'e", r"\alpha", r"$x_{i}$", "<p>", "</p>", "<b>", "&lt;", "&#0;", "et al.",
+    " ", ". We",
     "x-\ny", "METHODS:",
 ]  # fmt: skip
 HOSTILE = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
