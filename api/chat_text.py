@@ -1,0 +1,105 @@
+"""An answer as chat text, and chat text read back: footnotes become Markdown links that still know their paper.
+
+A link leads to the paper's own page (its URL or DOI) or, where it has none, to this server's. Its fragment `#paper-<id>` tells
+a later request which papers were cited, since a chat client sends nothing back but the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, urldefrag, urlsplit
+
+from rag.types import AnswerSentence, Citation, Paper, Role, Turn, unique
+
+MARKER = re.compile(r"\[(\d+)\]")
+LINK = re.compile(r"\[\[(\d+)\]\]\([^()\s]*#paper-([a-z0-9-]{8,40})(?: \"[^\"]*\")?\)")
+DOUBT = re.compile(r" ?\*\(⚠ [^)]*\)\*")
+WARN_OF = ("mismatch", "number_mismatch", "uncited")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A footnote's place in the chat text, in code points, and what it stands for."""
+
+    start: int
+    end: int
+    citation: Citation
+    url: str
+
+
+@dataclass
+class ChatText:
+    """Writes an answer's sentences as they come; `length` code points were written so far. `page` is this server's address."""
+
+    page: str
+    length: int = 0
+
+    def sentence(self, sentence: AnswerSentence, citations: Mapping[int, Citation]) -> tuple[str, list[Annotation]]:
+        """The sentence with its markers as links, a warning after one whose papers do not bear it out."""
+        body = sentence.text.rstrip()
+        space = sentence.text[len(body) :]
+        parts: list[str] = []
+        notes: list[Annotation] = []
+        at = self.length
+        last = 0
+        for found in MARKER.finditer(body):
+            citation = citations.get(int(found[1]))
+            if citation is None or citation.marker not in sentence.markers:
+                continue
+            parts.append(body[last : found.start()])
+            url = paper_link(citation.paper, self.page)
+            link = f'[[{found[1]}]]({url} "{link_title(citation.paper)}")'
+            start = at + sum(map(len, parts))
+            notes.append(Annotation(start, start + len(link), citation, url))
+            parts.append(link)
+            last = found.end()
+        parts.append(body[last:])
+        if sentence.support in WARN_OF and sentence.reason:
+            parts.append(f" *(⚠ {plain(sentence.reason)})*")
+        text = "".join(parts) + space
+        self.length += len(text)
+        return text, notes
+
+
+def paper_link(paper: Paper, page: str) -> str:
+    """Where a reader finds the paper: its URL, its DOI, or this server's page with the abstract open."""
+    for url in (paper.url, paper.doi and f"https://doi.org/{paper.doi}"):
+        if url and urlsplit(url).scheme in ("http", "https"):
+            base = quote(urldefrag(url).url, safe="/:?&=%#@+,;~!$'*")
+            return f"{base}#paper-{paper.paper_id}"
+    return f"{page}/?paper={paper.paper_id}#paper-{paper.paper_id}"
+
+
+def link_title(paper: Paper) -> str:
+    """The link's tooltip, without what would end it."""
+    name = f"{paper.cite_as}: {paper.title}" if paper.title and paper.authors else paper.cite_as
+    return plain(name)
+
+
+def plain(text: str) -> str:
+    """Text that can stand inside a Markdown link title or emphasis without ending it."""
+    return " ".join(re.sub(r"[\"\\()\[\]*<>`]", " ", text).split())
+
+
+def read_turn(role: Role, content: str) -> Turn:
+    """A chat message as the engine takes it: links back to markers, the cited papers remembered."""
+    if role == "user":
+        return Turn("user", content)
+    cited = unique([found[2] for found in LINK.finditer(content)])
+    return Turn("assistant", DOUBT.sub("", LINK.sub(r"[\1]", content)), cited)
+
+
+def notice_text(notice: str | None) -> str:
+    """The notice under an answer."""
+    return f"\n\n*{plain(notice)}*" if notice else ""
+
+
+def read_content(content: str | Sequence[Mapping[str, object]] | None) -> str:
+    """A message's text, given as a string or as parts; parts that are no text (pictures) are left out."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part["text"]) for part in content if part.get("type") in ("text", "input_text") and part.get("text"))
