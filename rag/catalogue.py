@@ -139,6 +139,12 @@ class Catalogue:
                 return []
             return [Change(*row) for row in connection.execute(in_order.where(papers.c.revision <= last))]
 
+    def changed_since(self, paper_ids: Sequence[str], revision: int) -> set[str]:
+        """Those of the papers that have changed, gone or become another one after `revision`."""
+        columns = select(papers.c.paper_id).where(papers.c.revision > revision)
+        with self.database.reading() as connection:
+            return {row.paper_id for row in rows_of(connection, columns, papers.c.paper_id, paper_ids)}
+
     def papers(self, paper_ids: Sequence[str]) -> list[Paper]:
         """In the order asked; unknown and removed ones are left out."""
         with self.database.reading() as connection:

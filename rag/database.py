@@ -211,14 +211,15 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction: committed at its end, or leaves no trace; SQLite runs one at a time. Raises CatalogueUnavailable."""
-        with (
-            explained(),
-            self.engine.connect().execution_options(footnote_begin="BEGIN IMMEDIATE") as connection,
-            connection.begin(),
-        ):
-            yield connection
+    def writing(self, alone: str = "") -> Iterator[Connection]:
+        """A transaction: committed at its end, or leaves no trace. On SQLite one at a time, on Postgres one at a time of those
+        with the same name in `alone`. Raises CatalogueUnavailable."""
+        with explained(), self.engine.connect() as connection:
+            connection.execution_options(footnote_begin="BEGIN IMMEDIATE")
+            with connection.begin():
+                if alone and self.shared:
+                    connection.execute(select(func.pg_advisory_xact_lock(crc32(alone.encode()))))
+                yield connection
 
     @contextmanager
     def alone(self, name: str) -> Iterator[bool]:
@@ -307,9 +308,7 @@ def begin_sqlite(connection: Connection) -> None:
 
 def create_tables(database: Database) -> None:
     """Safe to run by several processes at once."""
-    with database.writing() as connection:
-        if database.shared:
-            connection.execute(select(func.pg_advisory_xact_lock(crc32(b"footnote schema"))))
+    with database.writing(alone="tables") as connection:
         metadata.create_all(connection)
         if connection.scalar(select(state.c.id)) is None:
             connection.execute(insert(state).values(id=1, schema=SCHEMA, revision=0, arrivals=0))

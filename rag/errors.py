@@ -5,6 +5,7 @@ FootnoteError                 anything we can explain: one line, saying what to 
     InputError                what the person gave cannot be used (question, filter, file)
         UnreadableFile        a file is none of the accepted formats
     NotFound                  no such paper, conversation or answer
+    Busy                      somebody else's answer to this conversation is being written; later it will work
     Unavailable               a part we need does not answer now; trying later may help
         CatalogueUnavailable  the database cannot be reached or is full
         IndexUnavailable      the dense index (Chroma) cannot be reached
@@ -34,6 +35,10 @@ class UnreadableFile(InputError):
 
 class NotFound(FootnoteError):
     """No such paper, conversation or answer."""
+
+
+class Busy(FootnoteError):
+    """Another answer to the same conversation is being written; ask again when it is done."""
 
 
 class Unavailable(FootnoteError):
