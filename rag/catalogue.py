@@ -15,7 +15,6 @@ from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_,
 from rag.database import Database, aliases, facets, fingerprints, papers, redirects, sentence_vectors, state, whole_vectors
 from rag.errors import FootnoteError, NotFound
 from rag.identity import Record, area_key, author_key, is_strong, match_key, readings, surname_key
-from rag.passages import text_hash
 from rag.shelf import Shelf
 from rag.types import Commit, Filters, IndexedPaper, Paper, Sentence, Vectors
 
@@ -80,17 +79,14 @@ class Catalogue:
         with self.database.reading() as connection:
             return int(connection.execute(select(func.count()).select_from(papers).where(LIVE)).scalar_one())
 
-    def plan(self, records: Sequence[Record], models: Sequence[str]) -> dict[str, list[IndexedPaper]]:
-        """By model, the papers (as `commit` would leave them) whose vectors it must be given. Without a model, or when the
-        records change nothing, nothing."""
+    def plan(self, records: Sequence[Record], models: Sequence[str]) -> dict[str, dict[str, IndexedPaper]]:
+        """What `commit` must be given vectors of: by model and text hash, the papers as the records will leave them."""
         with self.database.reading() as connection:
-            changed = [record.indexed for record in load_shelf(connection, records).changed]
-            hashes = [text_hash(paper) for paper in changed]
-            wanting: dict[str, list[IndexedPaper]] = {}
+            changed = {record.text_hash: record.indexed for record in load_shelf(connection, records).changed}
+            wanting = {}
             for model in models:
-                known = stored_hashes(connection, model, hashes)
-                lacking = {key: paper for key, paper in zip(hashes, changed, strict=True) if key not in known}
-                wanting[model] = list(lacking.values())
+                stored = stored_hashes(connection, model, list(changed))
+                wanting[model] = {key: paper for key, paper in changed.items() if key not in stored}
             return wanting
 
     def commit(self, records: Sequence[Record], embedded: Embedded | None = None) -> Commit:
@@ -208,11 +204,11 @@ class Catalogue:
                 query = query.where(papers.c.arrival > place)
             return [read_paper(row) for row in connection.execute(query.order_by(papers.c.arrival).limit(limit))]
 
-    def missing(self, model: str, limit: int) -> Sequence[IndexedPaper]:
-        """Up to `limit` papers without vectors of `model`, in order of arrival."""
+    def missing(self, model: str, limit: int) -> dict[str, IndexedPaper]:
+        """Papers without vectors of `model`, by text hash: the first `limit` to arrive."""
         query = with_vectors(model).where(LIVE, whole_vectors.c.vector.is_(None)).order_by(papers.c.arrival).limit(limit)
         with self.database.reading() as connection:
-            return [read_indexed(row) for row in connection.execute(query)]
+            return {row.text_hash: read_indexed(row) for row in connection.execute(query)}
 
     def add_vectors(self, model: str, vectors: Mapping[str, Vectors]) -> Commit:
         """Gives papers that are there already vectors of `model`, by text hash; they count as changed."""
@@ -400,9 +396,10 @@ def having(keys: Mapping[str, Iterable[str]]) -> Any:  # Any: an SQL condition
 
 def write_vectors(connection: Connection, records: Sequence[Record], embedded: Embedded) -> None:
     """Raises NotEmbedded when vectors of a model are neither given nor stored."""
-    hashes = list(dict.fromkeys(text_hash(record.indexed) for record in records))
+    hashes = list(dict.fromkeys(record.text_hash for record in records))
     for model, vectors in embedded.items():
-        needed = [key for key in hashes if key not in stored_hashes(connection, model, hashes)]
+        stored = stored_hashes(connection, model, hashes)
+        needed = [key for key in hashes if key not in stored]
         if not all(key in vectors for key in needed):
             raise NotEmbedded("Papers were changed by someone else meanwhile; run the same command again.")
         insert_vectors(connection, model, {key: vectors[key] for key in needed})
@@ -431,7 +428,7 @@ def drop_unused_vectors(connection: Connection) -> None:
 def with_vectors(model: str) -> Select[Any]:  # Any: see PAPER for the columns
     whole, parts = whole_vectors, sentence_vectors
     return (
-        select(*PAPER, papers.c.text, papers.c.sentences, whole.c.vector, parts.c.vectors)
+        select(*PAPER, papers.c.text, papers.c.sentences, papers.c.text_hash, whole.c.vector, parts.c.vectors)
         .outerjoin(whole, and_(whole.c.text_hash == papers.c.text_hash, whole.c.model == model))
         .outerjoin(parts, and_(parts.c.text_hash == papers.c.text_hash, parts.c.model == model))
     )
@@ -445,7 +442,7 @@ def paper_row(record: Record, revision: int, arrival: int) -> dict[str, object]:
         "revision": revision,
         "deleted": False,
         "version": record.version,
-        "text_hash": text_hash(record.indexed),
+        "text_hash": record.text_hash,
         "year": paper.year,
         "authors_truncated": paper.authors_truncated,
         "venue": paper.venue,

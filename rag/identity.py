@@ -10,8 +10,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from rag.passages import prepare
+from rag.passages import prepare, text_hash
 from rag.types import IndexedPaper, Paper, RawPaper, Sentence, surname, unique
 
 STRONG = ("doi", "arxiv", "pmid", "openreview")
@@ -36,6 +37,9 @@ ID_FORMS = tuple(
 NUMERALS = re.compile(r"[ivx]+|\d+|one|two|three|first|second|third")
 
 
+hash_once = lru_cache(maxsize=1024)(text_hash)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A paper with all that identity needs of it. `names` are its aliases (`doi:…`, `id:…`), `fingerprints` the hashes of every
@@ -52,6 +56,11 @@ class Record:
     def indexed(self) -> IndexedPaper:
         """What the indexes need of it, without vectors."""
         return IndexedPaper(self.paper, self.text, self.sentences)
+
+    @property
+    def text_hash(self) -> str:
+        """The key of its vectors: a hash of what is embedded."""
+        return hash_once(self.indexed)
 
     def ids(self, kind: str) -> set[str]:
         """Its ids of one strong kind."""
