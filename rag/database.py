@@ -242,10 +242,19 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(url: str) -> Database:
-    """The database at `url`, its tables made if it is new. Raises SettingsError for a URL that is none of ours or a database
+def open_database(url: str, wait: float = WAIT_SECONDS) -> Database:
+    """The database at `url`, its tables made if it is new; a writer waits `wait` seconds for another. Raises SettingsError for a URL that is none of ours or a database
     of another schema, CatalogueUnavailable when it cannot be reached."""
-    database = Database(make_engine(url))
+    database = Database(make_engine(url, wait))
+    try:
+        check_tables(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def check_tables(database: Database) -> None:
     with explained():
         with database.engine.connect() as connection:
             fresh = not inspect(connection).has_table("state")
@@ -258,7 +267,6 @@ def open_database(url: str) -> Database:
             f"The database is of schema {schema}, this Footnote needs {SCHEMA}: use the Footnote that made it, "
             "or `papers export` there and `ingest` here into a new data folder."
         )
-    return database
 
 
 def sqlite_url(path: Path) -> str:
@@ -272,7 +280,7 @@ def sqlite_url(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def make_engine(url: str) -> Engine:
+def make_engine(url: str, wait: float = WAIT_SECONDS) -> Engine:
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -280,10 +288,10 @@ def make_engine(url: str) -> Engine:
     if parsed.drivername in ("postgres", "postgresql"):
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername == "postgresql+psycopg":
-        options = f"-c lock_timeout={WAIT_SECONDS}s"
+        options = f"-c lock_timeout={round(wait * 1000)}ms"
         return create_engine(parsed, pool_pre_ping=True, connect_args={"connect_timeout": 10, "options": options})
     if parsed.drivername == "sqlite" and parsed.database not in (None, "", ":memory:"):
-        engine = create_engine(parsed, connect_args={"timeout": WAIT_SECONDS})
+        engine = create_engine(parsed, connect_args={"timeout": wait})
         event.listen(engine, "connect", prepare_sqlite)
         event.listen(engine, "begin", begin_sqlite)
         return engine

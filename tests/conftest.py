@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
+
+from rag.database import Database, open_database, sqlite_url
+from tests.servers import PostgresServer, postgres_server
 
 
 def refuse_missing_package(report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -27,3 +31,29 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     refuse_missing_package(report)
     return report
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One Postgres server for all tests of this process."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database: tests that use it run on SQLite and on Postgres."""
+    if request.param == "sqlite":
+        yield sqlite_url(tmp_path / "footnote.db")
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    with server.fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """An open, empty database, on SQLite and on Postgres."""
+    opened = open_database(database_url)
+    yield opened
+    opened.close()

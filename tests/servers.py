@@ -1,0 +1,74 @@
+"""Real servers for tests, each a private child process that ends with the tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+POSTGRES_PACKAGES = Path("/usr/lib/postgresql")
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresServer:
+    """A running server that only its socket folder leads to."""
+
+    folder: Path
+
+    def url(self, database: str) -> str:
+        """What FOOTNOTE_DATABASE_URL would be."""
+        return f"postgresql://postgres@/{database}?host={self.folder}"
+
+    @contextmanager
+    def fresh_database(self) -> Iterator[str]:
+        """The URL of an empty database, dropped at the end."""
+        name = f"test_{uuid.uuid4().hex}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}" ENCODING UTF8 TEMPLATE template0')
+            yield self.url(name)
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """A Postgres server out of Debian's package. Skips the test when the package is not there."""
+    versions = sorted(POSTGRES_PACKAGES.glob("*/bin/initdb"))
+    if not versions:
+        pytest.skip("needs the Postgres server: apt-get install postgresql")
+    bin_folder = versions[-1].parent
+    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp") as name:  # short: a socket's path has at most 107 bytes
+        folder = Path(name)
+        as_user = runner(folder)
+        data = folder / "data"
+        run(
+            as_user, [bin_folder / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        )
+        options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off -c max_connections=200"
+        run(as_user, [bin_folder / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start"])
+        try:
+            yield PostgresServer(folder)
+        finally:
+            run(as_user, [bin_folder / "pg_ctl", "-D", data, "-m", "immediate", "stop"])
+
+
+def runner(folder: Path) -> list[str]:
+    """How to run a command as somebody who is not root, whom Postgres refuses; `folder` is given to them."""
+    if os.geteuid() != 0:
+        return []
+    shutil.chown(folder, "nobody")
+    return ["runuser", "-u", "nobody", "--"]
+
+
+def run(as_user: list[str], command: list[str | Path]) -> None:
+    done = subprocess.run([*as_user, *map(str, command)], capture_output=True, text=True, cwd="/tmp", timeout=60, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stderr[-500:]}")
