@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rag.types import AnswerEvent, Filters, IndexedPaper, Piece, Retrieved, Turn, Usage, Vectors
+from rag.types import AnswerEvent, Drafted, Filters, IndexedPaper, Piece, Retrieved, Turn, Usage, Vectors, Verdict
+from rag.understand import Names, Understood
 
 
 class Embedder(Protocol):
@@ -118,6 +119,25 @@ class Generator(Protocol):
 
         Raises LLMUnavailable, LLMRefused; before the first piece unless the fault came later.
         """
+
+
+class Verifier(Protocol):
+    """Says whether the papers a drafted sentence cites bear it out, before anyone sees the sentence."""
+
+    @property
+    def name(self) -> str:
+        """`local@1a2b3c4d`, `llm:<model>@…`: whose word it is, and by which weights or prompt."""
+
+    async def verify(self, drafted: Drafted, papers: Sequence[Retrieved]) -> Verdict:
+        """`drafted.markers` are places (from 1) in `papers`. A sentence that fails, or cites nothing, is cited anew from `papers`
+        where one of them supports it. Raises LLMUnavailable, LLMRefused."""
+
+
+class Understanding(Protocol):
+    """Reads a question: makes it standalone, finds its filters and the kind of answer it wants."""
+
+    async def understand(self, question: str, history: Sequence[Turn], filters: Filters, names: Names) -> Understood:
+        """`filters` were given beside the question and win over those in its words."""
 
 
 class Engine(Protocol):

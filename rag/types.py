@@ -165,6 +165,18 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a verifier found out about a drafted sentence. `evidence` has one piece for each paper that the sentence may cite after
+    all (a failing one may have been cited anew), its `marker` being the paper's place (from 1) in the list retrieved; empty when
+    nothing bears the sentence out at all. `reason` is one line; `score` in [0, 1]."""
+
+    support: Support
+    evidence: tuple[Evidence, ...]
+    reason: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSentence:
     """One checked sentence of an answer. `text` keeps its markers and trailing white space; `score` in [0, 1]."""
 
