@@ -74,10 +74,14 @@ class Catalogue:
         with self.database.reading() as connection:
             return int(connection.execute(select(state.c.revision)).scalar_one())
 
-    def count(self) -> int:
-        """How many papers there are."""
+    def count(self, model: str | None = None) -> int:
+        """How many papers there are; with `model`, how many have vectors of it."""
+        query = select(func.count()).select_from(papers).where(LIVE)
+        if model is not None:
+            vectors = and_(whole_vectors.c.text_hash == papers.c.text_hash, whole_vectors.c.model == model)
+            query = query.where(select(1).where(vectors).exists())
         with self.database.reading() as connection:
-            return int(connection.execute(select(func.count()).select_from(papers).where(LIVE)).scalar_one())
+            return int(connection.execute(query).scalar_one())
 
     def plan(self, records: Sequence[Record], models: Sequence[str]) -> dict[str, dict[str, IndexedPaper]]:
         """What `commit` must be given vectors of: by model and text hash, the papers as the records will leave them."""
