@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -11,11 +12,13 @@ from typing import TypeVar
 from api.errors import ApiError
 from api.lifecycle import Lifecycle
 from api.limits import Generations
+from api.logs import EXTRA
 from api.metrics import Metrics
 from rag.errors import LLMRefused, Unavailable
 from rag.protocols import Engine
 from rag.types import Answer, AnswerDone, AnswerEvent, Filters, Turn
 
+log = logging.getLogger("footnote.questions")
 T = TypeVar("T")
 
 
@@ -50,8 +53,8 @@ class Work:
         items: asyncio.Queue[T | _Failed | None] = asyncio.Queue()
         ended = _Failed(ApiError(503, "ending", "The server is going down and ended this answer; ask again.", retry_after=5))
         with ExitStack() as held:
-            held.enter_context(self.places.one())
             held.enter_context(self.lifecycle.running(lambda: items.put_nowait(ended)))
+            held.enter_context(self.places.one())
             held.enter_context(self.metrics.in_flight.track_inprogress())
             task = asyncio.create_task(self._produce(source, items))
             try:
@@ -97,18 +100,13 @@ class Answering:
 
     engine: Engine
     work: Work
+    log_questions: bool = False
 
     def stream(self, ask: Ask, keep: Keep) -> AsyncGenerator[AnswerEvent, None]:
         """The engine's events; raises as `Work.run` does."""
+        if self.log_questions:
+            log.info("question", extra={EXTRA: {"question": ask.question}})
         return self.work.run(self._kept(ask, keep))
-
-    async def answer(self, ask: Ask, keep: Keep) -> Answer:
-        """The whole answer; raises as `Work.run` does."""
-        async with aclosing(self.stream(ask, keep)) as events:
-            async for event in events:
-                if isinstance(event, AnswerDone):
-                    return event.answer
-        raise RuntimeError("the engine ended without an answer")
 
     async def _kept(self, ask: Ask, keep: Keep) -> AsyncGenerator[AnswerEvent, None]:
         stream = self.engine.stream(ask.question, history=ask.history, filters=ask.filters, top_n=ask.top_n)
@@ -118,3 +116,12 @@ class Answering:
                     self.work.metrics.answer(event.answer)
                     await keep(event.answer)
                 yield event
+
+
+async def whole(events: AsyncGenerator[AnswerEvent, None]) -> Answer:
+    """The answer at the end of its events; raises as `Work.run` does."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, AnswerDone):
+                return event.answer
+    raise RuntimeError("the engine ended without an answer")

@@ -16,13 +16,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from rag.errors import FootnoteError, InputError, LLMRefused, LLMUnavailable, NotFound, SettingsError, Unavailable
+from rag.errors import Busy, FootnoteError, InputError, LLMRefused, LLMUnavailable, NotFound, SettingsError, Unavailable
 
 log = logging.getLogger(__name__)
 
 STATUS: dict[type[Exception], tuple[int, str]] = {
     InputError: (422, "invalid_input"),
     NotFound: (404, "not_found"),
+    Busy: (409, "busy"),
     LLMUnavailable: (503, "llm_unavailable"),
     LLMRefused: (502, "llm_refused"),
     SettingsError: (503, "not_configured"),
@@ -57,6 +58,14 @@ class FieldError:
     message: str
 
 
+class Rejections(ApiError):
+    """An upload of which nothing could be taken: each record's or file's reason."""
+
+    def __init__(self, detail: str, fields: Sequence[FieldError]) -> None:
+        super().__init__(422, "nothing_taken", detail)
+        self.fields = fields
+
+
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """What went wrong, before it takes either shape."""
@@ -73,6 +82,8 @@ class Trouble:
 def trouble_of(error: BaseException) -> Trouble:
     """The status, code and sentence for an error. Never repeats what the client sent, nor anything from a traceback."""
     match error:
+        case Rejections():
+            return Trouble(error.status, error.code, str(error), fields=error.fields)
         case ApiError():
             return Trouble(error.status, error.code, str(error), error.retry_after, error.param)
         case RequestValidationError():

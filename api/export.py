@@ -7,8 +7,10 @@ from typing import Literal
 
 from fastapi.responses import Response
 
+from rag.catalogue import Catalogue
 from rag.export import export
-from rag.types import Paper
+from rag.journal import KeptAnswer
+from rag.types import Paper, unique
 
 Form = Literal["bib", "ris", "json"]
 FORMS: dict[Form, tuple[str, str]] = {
@@ -25,6 +27,11 @@ def export_response(papers: Iterable[Paper], form: Form, name: str) -> Response:
     safe = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_") else "-" for sign in name) or "papers"
     headers = {"Content-Disposition": f'attachment; filename="{safe}.{form}"'}
     return Response("".join(export(papers, kind)), media_type=f"{media_type}; charset=utf-8", headers=headers)
+
+
+def cited_in(answers: Iterable[KeptAnswer], catalogue: Catalogue) -> list[Paper]:
+    """Every paper these answers cite, once, by first citation; as it stands in the catalogue now, removed ones left out."""
+    return catalogue.papers(unique([paper_id for answer in answers for paper_id in answer.cited]))
 
 
 def described(form: Form) -> dict[int | str, dict[str, object]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
@@ -141,6 +141,3 @@ class OpenAIErrorOut(BaseModel):
     """OpenAI's error object."""
 
     error: OpenAIErrorBody
-
-
-JsonSchema = dict[str, Any]  # FastAPI types its `responses` so

@@ -80,6 +80,7 @@ class TurnIn(Request):
         return Turn(self.role, self.content, tuple(self.paper_ids))
 
 
+PageSize = Annotated[int, Field(ge=1, le=500)]
 TopK = Annotated[int, Field(ge=1, le=50, description="How many papers are retrieved and shown.")]
 
 
@@ -216,10 +217,11 @@ class AnswerOut(Reply):
     invalid_markers: int
 
 
-class KeptAnswerOut(Reply):
-    """An answer fetched again. `stale`: a paper it cites has changed or gone since revision `answer.revision`."""
+class KeptAnswerOut(AnswerOut):
+    """An answer fetched again, made at catalogue revision `revision`. `stale`: a paper it cites has changed or gone since."""
 
-    answer: AnswerOut
+    created: Annotated[str, Field(description="ISO 8601, UTC.")]
+    conversation_id: str | None
     stale: bool
 
 
@@ -335,3 +337,17 @@ class FeedbackOut(Reply):
     answer_id: str
     verdict: Literal["up", "down"]
     comment: str
+
+
+class Health(Reply):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class Readiness(Reply):
+    """Questions can be answered, from `papers` papers, as the catalogue stood at `revision`."""
+
+    status: Literal["ready"]
+    papers: int
+    revision: int

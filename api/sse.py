@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import TypeVar
 
 from fastapi import Request
@@ -74,7 +74,7 @@ async def begun(request: Request, source: AsyncGenerator[T, None]) -> AsyncGener
         raise
 
 
-async def with_pings(chunks: AsyncGenerator[bytes, None], every: float = PING_SECONDS) -> AsyncIterator[bytes]:
+async def with_pings(chunks: AsyncGenerator[bytes, None], every: float = PING_SECONDS) -> AsyncGenerator[bytes, None]:
     """The chunks, with a comment whenever `every` seconds bring none, so that no proxy takes the stream for dead."""
 
     async def fetch() -> bytes:

@@ -1,0 +1,49 @@
+"""Answers, fetched again by id; their citations exported; what people thought of them."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, Response
+
+from api.context import Asker, The
+from api.export import Form, cited_in, described, export_response
+from api.schemas import FeedbackIn, FeedbackOut, KeptAnswerOut, Name
+from rag.journal import KeptAnswer
+
+router = APIRouter(tags=["answers"])
+
+
+def _add_export(form: Form) -> None:
+    @router.get(f"/answers/{{answer_id}}.{form}", name=f"export_answer_{form}", responses=described(form))
+    async def export_answer(answer_id: Name, the: The, caller: Asker) -> Response:
+        """The papers an answer cites, for a reference manager."""
+        kept = await the.threads.run(lambda: the.library.journal.answer(caller.owner, answer_id))
+        papers = await the.threads.run(lambda: cited_in([kept], the.library.catalogue))
+        return export_response(papers, form, f"answer-{answer_id}")
+
+
+for _form in get_args(Form):
+    _add_export(_form)
+
+
+@router.get("/answers/{answer_id}", response_model=KeptAnswerOut)
+async def read_answer(answer_id: Name, the: The, caller: Asker) -> Response:
+    """An answer as it was given, and whether the papers it cites are still as they were."""
+
+    def look() -> tuple[KeptAnswer, bool]:
+        kept = the.library.journal.answer(caller.owner, answer_id)
+        return kept, bool(the.library.catalogue.changed_since(kept.cited, kept.revision))
+
+    kept, stale = await the.threads.run(look)
+    told = {"created": kept.created.isoformat(), "conversation_id": kept.conversation_id, "stale": stale}
+    return JSONResponse({**kept.answer, **told})
+
+
+@router.post("/feedback")
+async def give_feedback(body: FeedbackIn, the: The, caller: Asker) -> FeedbackOut:
+    """Keeps what somebody thought of an answer."""
+    journal = the.library.journal
+    kept = await the.threads.run(lambda: journal.rate(caller.owner, body.answer_id, body.verdict, body.comment))
+    return FeedbackOut(answer_id=kept.answer_id, verdict=kept.verdict, comment=kept.comment)

@@ -1,0 +1,95 @@
+"""The application, put together: middleware from the outside in, then the routes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+import api.errors
+from api import answers, ask, conversations, openai_chat, operations, papers, upload
+from api.answering import Answering, Work
+from api.body_limit import BodyLimit
+from api.context import WITH_KEY, Context
+from api.headers import SecurityHeaders
+from api.library import Library
+from api.lifecycle import Lifecycle, on_signals
+from api.limits import Generations, RateLimit
+from api.metrics import Metrics
+from api.openapi import OPENAI_ERRORS, OWN_ERRORS, describe
+from api.request_context import HEADER, RequestContext
+from api.security import Gate, Keys
+from api.site import add_site
+from api.threads import Threads
+from rag.settings import Settings
+
+SPARE = 15.0
+"""Seconds an answer may take beyond the LLM's own deadline: retrieval, verification, storing."""
+
+UPLOAD_SECONDS = 1800.0
+EXPOSED = [HEADER, "Retry-After", "Content-Disposition"]
+
+
+def create_app(library: Library, settings: Settings, keys: Keys) -> FastAPI:
+    """The HTTP service over a library. Whoever opened the library closes it."""
+    context = make_context(library, settings)
+    app = FastAPI(
+        title="Footnote",
+        summary="Answers from a shelf of paper abstracts, every sentence with a footnote that was checked.",
+        version="1",
+        middleware=middleware(settings, keys, context.metrics),
+        lifespan=lifespan,
+        telemetry={"auto_configure": True},
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.context = context
+    own = APIRouter(prefix="/api/v1", dependencies=WITH_KEY, responses=OWN_ERRORS)
+    for part in (ask, conversations, answers, upload, papers):
+        own.include_router(part.router)
+    app.include_router(own)
+    app.include_router(openai_chat.router, prefix="/v1", dependencies=WITH_KEY, responses=OPENAI_ERRORS)
+    app.include_router(operations.router, responses=OWN_ERRORS)
+    api.errors.install(app)
+    add_site(app)
+    describe(app)
+    return app
+
+
+def make_context(library: Library, settings: Settings) -> Context:
+    """What the handlers work with."""
+    metrics, lifecycle = Metrics(), Lifecycle()
+    work = Work(Generations(settings.max_concurrent), lifecycle, metrics, settings.llm_timeout + SPARE)
+    return Context(
+        library=library,
+        answering=Answering(library.engine, work, settings.log_questions),
+        work=work,
+        threads=Threads(),
+        uploads=Threads(UPLOAD_SECONDS),
+        metrics=metrics,
+        lifecycle=lifecycle,
+    )
+
+
+def middleware(settings: Settings, keys: Keys, metrics: Metrics) -> list[Middleware]:
+    """From the outside in. None reads a body, none wraps the response in a task of its own."""
+    origins = tuple(settings.cors_origins.replace(",", " ").split())
+    cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"], expose_headers=EXPOSED)
+    return [
+        Middleware(RequestContext, metrics=metrics),
+        Middleware(SecurityHeaders),
+        *([cors] if origins else []),
+        Middleware(Gate, keys=keys, rate=RateLimit(settings.rate_limit), origins=origins),
+        Middleware(BodyLimit, larger={"/api/v1/papers": upload.LIMIT}),
+    ]
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
+    """From the first request to the last."""
+    context: Context = app.state.context
+    with on_signals(context.lifecycle.end):
+        yield
