@@ -1,4 +1,4 @@
-"""Step 6, second half: checked sentences become one text with markers 1..n in order of first use, and the citations they stand for."""
+"""Step 6, second half: checked sentences become one text, markers 1..n in order of first use, with what they stand for."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ class Composition:
     def text(self) -> str:
         """The sentences put together."""
         return "".join(sentence.text for sentence in self.sentences)
+
+    def clear(self) -> None:
+        """Forgets every sentence: another generator begins anew."""
+        self._markers.clear()
+        self.sentences.clear()
+        self.citations.clear()
 
     def add(self, drafted: Drafted, verdict: Verdict) -> SentenceReady:
         """Takes a checked sentence; its evidence names papers by their place (from 1) among those retrieved."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from rag.filters import Names
 from rag.types import AnswerEvent, Drafted, Filters, IndexedPaper, Piece, Retrieved, Turn, Usage, Vectors, Verdict
-from rag.understand import Names, Understood
+from rag.understand import Understood
 
 
 class Embedder(Protocol):
@@ -114,7 +115,7 @@ class Generator(Protocol):
 
     def generate(
         self, question: str, *, standalone: str, papers: Sequence[Retrieved], history: Sequence[Turn] = ...
-    ) -> AsyncIterator[Piece]:
+    ) -> AsyncGenerator[Piece, None]:
         """`question` is as asked (its language is the answer's), `standalone` as understood. Closing the iterator stops the work.
 
         Raises LLMUnavailable, LLMRefused; before the first piece unless the fault came later.
@@ -150,5 +151,5 @@ class Engine(Protocol):
         history: Sequence[Turn] = ...,
         filters: Filters = ...,
         top_n: int = ...,
-    ) -> AsyncIterator[AnswerEvent]:
+    ) -> AsyncGenerator[AnswerEvent, None]:
         """PapersFound, a SentenceReady for each sentence, AnswerDone. Raises InputError, Unavailable before PapersFound."""

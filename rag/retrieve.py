@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from rag.protocols import Embedder, KeywordIndex
-from rag.types import Filters, IndexedPaper, Retrieved, Vectors
+from rag.types import Filters, IndexedPaper, Retrieved, ScoredPaper, Vectors
+
+TOP_K = 10
+"""Papers given to a LlamaIndex program."""
 
 CANDIDATES = 60
 """Papers taken from each side before both exact scores are computed for all of them."""
@@ -52,11 +57,12 @@ class Space:
 
     def rescaled(self, cosines: Vectors) -> Vectors:
         """Cosines as scores in [0, 1]."""
-        return np.clip((cosines - self.floor) / (1 - self.floor), 0.0, 1.0).astype(np.float32)
+        scores: Vectors = np.clip((cosines - self.floor) / (1 - self.floor), 0.0, 1.0).astype(np.float32)
+        return scores
 
 
-class HybridRetriever:
-    """Finds papers for a question. Blocking; safe for many threads.
+class HybridRetriever(BaseRetriever):
+    """Finds papers for a question. Blocking; safe for many threads. A LlamaIndex retriever; `find` gives our own types.
 
     A paper's dense score is WHOLE_SHARE · cos(question, abstract) + (1 - WHOLE_SHARE) · mean of its two best sentence cosines;
     its keyword score is BM25 over the BM25 that a paper made of the question's rarest words would get, so that a question
@@ -64,14 +70,13 @@ class HybridRetriever:
     """
 
     def __init__(self, papers: PaperSource, keyword: KeywordIndex, space: Space, other_scripts: Space | None = None) -> None:
+        super().__init__()
         self._papers = papers
         self._keyword = keyword
         self._space = space
         self._other_scripts = other_scripts
 
-    def retrieve(
-        self, question: str, *, top_k: int, filters: Filters = Filters(), exclude: Sequence[str] = ()
-    ) -> list[Retrieved]:
+    def find(self, question: str, *, top_k: int, filters: Filters = Filters(), exclude: Sequence[str] = ()) -> list[Retrieved]:
         """Best first, at most `top_k`; only papers that pass `filters`, none of `exclude`."""
         within = self._papers.matching(filters) if filters else None
         if within == []:
@@ -89,6 +94,9 @@ class HybridRetriever:
         ]
         return sorted(found, key=lambda one: (-one.score, one.paper.paper_id))[:top_k]
 
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return [as_node(found) for found in self.find(query_bundle.query_str, top_k=TOP_K)]
+
     def _space_for(self, question: str) -> Space:
         return self._other_scripts if self._other_scripts and not is_latin(question) else self._space
 
@@ -103,6 +111,14 @@ class HybridRetriever:
         words = min(1.0, keyword.get(found.paper.paper_id, 0.0) / ideal) if ideal else 0.0
         score = (1 - KEYWORD_SHARE) * dense + KEYWORD_SHARE * words
         return Retrieved(found, score=score, dense=dense, keyword=words, sentence_scores=tuple(map(float, cosines[1:])))
+
+
+def as_node(found: Retrieved | ScoredPaper) -> NodeWithScore:
+    """A paper as LlamaIndex passes them round: its abstract as text, its other fields as metadata that no prompt sees."""
+    paper = found.paper
+    fields = {"title": paper.title, "authors": list(paper.authors), "year": paper.year, "venue": paper.venue, "url": paper.url}
+    node = TextNode(id_=paper.paper_id, text=paper.abstract, metadata=fields, excluded_llm_metadata_keys=list(fields))
+    return NodeWithScore(node=node, score=found.score)
 
 
 def is_latin(text: str) -> bool:

@@ -1,0 +1,158 @@
+"""Step 5 without an LLM: the papers' own sentences that answer the question, in reading order, each with its marker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+
+import numpy as np
+
+from rag.decide import Signals, decide, is_hopeless, signals
+from rag.match import Match, Weigh, authors_named, match, meaning_coverage
+from rag.protocols import Embedder
+from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Turn
+from rag.understand import Intent, intent_of
+
+MOST_SENTENCES = 3
+"""Sentences taken from one paper for an explanation."""
+
+WORTH_ADDING = 0.75
+"""A further sentence must score at least this share of the best one."""
+
+SAME = 0.9
+"""Cosine from which two sentences say the same."""
+
+RIVAL = 0.9
+"""A second paper is quoted when it, and its best sentence, score at least this share of what the first one does."""
+
+LISTED = 0.72
+"""A paper is listed when its fused score is at least this share of the best one's."""
+
+MOST_LISTED = 6
+
+OWN_MARKER = re.compile(r"\[(\d+(?:\s*[-,–]\s*\d+)*)\]")
+
+
+class ExtractiveGenerator:
+    """Drafts answers out of the abstracts' own sentences; needs no LLM and no network."""
+
+    name = "extractive"
+    prompt_version = None
+
+    def __init__(self, weigh: Weigh, embedder: Embedder) -> None:
+        self._weigh = weigh
+        self._embedder = embedder
+
+    async def generate(
+        self, question: str, *, standalone: str, papers: Sequence[Retrieved], history: Sequence[Turn] = ()
+    ) -> AsyncGenerator[Piece, None]:
+        """One decision, the sentences, the end; markers are places (from 1) in `papers`."""
+        for piece in self.draft(question, standalone, papers):
+            yield piece
+
+    def draft(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> Iterator[Piece]:
+        """The same, without waiting."""
+        intent = intent_of(question)
+        if is_hopeless(papers):
+            yield Decided("not_in_corpus")
+        elif intent in ("explain", "list", "count"):
+            yield from self._from_sentences(standalone, papers, intent)
+        else:
+            yield from from_fields(papers[0], intent)
+        yield DraftDone()
+
+    def _signals(self, question: str, papers: Sequence[Retrieved], best: Match) -> Signals:
+        return signals(question, papers, best, lambda found: meaning_coverage(question, found, self._weigh, self._embedder))
+
+    def _from_sentences(self, question: str, papers: Sequence[Retrieved], intent: Intent) -> Iterator[Piece]:
+        matches = [match(question, paper, self._weigh) for paper in papers]
+        by_author = [place for place, paper in enumerate(papers) if authors_named(question, paper.paper)]
+        status = "answered" if by_author else decide(self._signals(question, papers, matches[0]))
+        yield Decided(status, (1,) if status == "needs_full_text" else ())
+        if status != "answered":
+            return
+        listing = intent != "explain" or len(by_author) > 1
+        chosen = by_author[:MOST_LISTED] or (worth_listing(papers) if listing else rivals(matches))
+        if len(chosen) == 1:
+            yield from quoted(matches[chosen[0]], chosen[0] + 1)
+        else:
+            yield from (listed(matches[place], place + 1) for place in chosen)
+
+
+def worth_listing(papers: Sequence[Retrieved]) -> list[int]:
+    """Places of the papers that come near the best one."""
+    return [place for place, paper in enumerate(papers) if paper.score >= LISTED * papers[0].score][:MOST_LISTED]
+
+
+def rivals(matches: Sequence[Match]) -> list[int]:
+    """The best paper, and the second if it might as well be the one meant."""
+    best, *others = matches
+    top = max(best.sentence_scores, default=0.0)
+    close = (
+        place
+        for place, other in enumerate(others[:1], start=1)
+        if other.found.score >= RIVAL * best.found.score and max(other.sentence_scores, default=0.0) >= RIVAL * top
+    )
+    return [0, *close]
+
+
+def quoted(found: Match, place: int) -> Iterator[Drafted]:
+    """The paper's best sentences as a paragraph, introduced by its authors."""
+    chosen = best_sentences(found)
+    for number, index in enumerate(chosen):
+        lead = f"{found.found.paper.cite_as}: " if number == 0 else ""
+        yield Drafted(f"{lead}{marked(found.found.found.sentences[index].text, place)} ", (place,))
+
+
+def listed(found: Match, place: int) -> Drafted:
+    """The paper as a list item: who, what it is called, and its best sentence."""
+    paper = found.found.paper
+    title = f", “{paper.title}”" if paper.title else ""
+    best = best_sentences(found)[:1]
+    text = found.found.found.sentences[best[0]].text if best else ""
+    return Drafted(f"- {paper.cite_as}{title}: {marked(text, place)}\n", (place,))
+
+
+def marked(sentence: str, place: int) -> str:
+    """The sentence with its marker before the full stop; markers of the abstract's own are put in round brackets."""
+    text = OWN_MARKER.sub(r"(\1)", sentence.strip())
+    end = text[-1] if text[-1:] in ".?!。！？" else ""
+    return f"{text.removesuffix(end)} [{place}]{end}"
+
+
+def best_sentences(found: Match) -> list[int]:
+    """Up to MOST_SENTENCES sentences in reading order: the best one, then those nearly as good that say something else."""
+    scores = found.sentence_scores
+    order = sorted(range(len(scores)), key=lambda index: -scores[index])
+    vectors = found.found.found.vectors
+    chosen: list[int] = []
+    for index in order:
+        if len(chosen) == MOST_SENTENCES or (chosen and scores[index] < WORTH_ADDING * scores[order[0]]):
+            break
+        if vectors is None or all(float(np.dot(vectors[index + 1], vectors[other + 1])) < SAME for other in chosen):
+            chosen.append(index)
+    return sorted(chosen)
+
+
+def from_fields(found: Retrieved, intent: Intent) -> Iterator[Piece]:
+    """An answer out of the catalogue's fields, checked against them later (`basis` is `metadata`)."""
+    paper = found.paper
+    values = {
+        "authors": ("was written by", joined(paper.authors, paper.authors_truncated)),
+        "year": ("is from", str(paper.year or "")),
+        "venue": ("appeared at", paper.venue or ""),
+        "link": ("is at", paper.url or (f"https://doi.org/{paper.doi}" if paper.doi else "")),
+    }
+    verb, value = values[intent]
+    if not value:
+        yield Decided("needs_full_text", (1,))
+        return
+    name = f"“{paper.title}”" if paper.title else "This paper"
+    yield Decided("answered")
+    yield Drafted(f"{name} {verb} {value} [1]. ", (1,), basis="metadata")
+
+
+def joined(names: Sequence[str], truncated: bool) -> str:
+    """`A, B and C`; `A, B and others` when the source cut the list."""
+    parts = [*names, "others"] if truncated else list(names)
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
