@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -56,12 +57,15 @@ def session_options() -> onnxruntime.SessionOptions:
 
 
 class LocalEmbedder:
-    """all-MiniLM-L6-v2: mean of at most 256 tokens, 384 dimensions. Raises SettingsError if its packages are not right."""
+    """all-MiniLM-L6-v2: mean of at most 256 tokens, 384 dimensions. Raises SettingsError if its packages are not right.
 
-    model = "all-MiniLM-L6-v2@int8"
+    `model` ends in the graph's own hash, so that vectors of another graph are never taken for these.
+    """
 
     def __init__(self) -> None:
-        self._encoder = SentenceEncoder(Tokenizer.from_buffer(minilm_tokenizer()), encoder_graph(minilm_encoder()), MAX_TOKENS)
+        graph = encoder_graph(minilm_encoder())
+        self.model = f"all-MiniLM-L6-v2@int8-{hashlib.sha256(graph).hexdigest()[:8]}"
+        self._encoder = SentenceEncoder(Tokenizer.from_buffer(minilm_tokenizer()), graph, MAX_TOKENS)
         self.dimension = self._encoder.dimension
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
