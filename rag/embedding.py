@@ -11,27 +11,28 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Tokenizer
 
-from rag.encoder_graph import encoder_graph
-from rag.minilm import minilm_encoder, minilm_tokenizer
+from rag.encoder_graph import WORDS, WordTable, encoder_graph
+from rag.minilm import minilm_tokenizer, minilm_weights
 from rag.types import Vectors
 
 MAX_TOKENS = 256
 
 
 class SentenceEncoder:
-    """A tokenizer and an encoder graph (see encoder_graph.py). Safe to share between threads."""
+    """A tokenizer, word vectors and an encoder graph (see encoder_graph.py). Safe to share between threads."""
 
-    def __init__(self, tokenizer: Tokenizer, graph: bytes, max_tokens: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, words: WordTable, graph: bytes, max_tokens: int) -> None:
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_tokens)
         self._tokenizer = tokenizer
+        self._words = words
         self._session = onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
         self.dimension: int = self._session.get_outputs()[0].shape[1]
 
     def vector(self, text: str) -> Vectors:
         """Shape (dimension,), unit length; any text will do, the empty one too."""
-        ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int32)
-        vector: Vectors = self._session.run(None, {"ids": ids})[0][0]
+        words = self._words(self._tokenizer.encode(text).ids)
+        vector: Vectors = self._session.run(None, {WORDS: words[None]})[0][0]
         return vector
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
@@ -63,9 +64,10 @@ class LocalEmbedder:
     """
 
     def __init__(self) -> None:
-        graph = encoder_graph(minilm_encoder())
+        words, encoder = minilm_weights()
+        graph = encoder_graph(encoder)
         self.model = f"all-MiniLM-L6-v2@int8-{hashlib.sha256(graph).hexdigest()[:8]}"
-        self._encoder = SentenceEncoder(Tokenizer.from_buffer(minilm_tokenizer()), graph, MAX_TOKENS)
+        self._encoder = SentenceEncoder(Tokenizer.from_buffer(minilm_tokenizer()), words, graph, MAX_TOKENS)
         self.dimension = self._encoder.dimension
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:

