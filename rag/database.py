@@ -243,8 +243,10 @@ class Database:
 
 
 def open_database(url: str, wait: float = WAIT_SECONDS) -> Database:
-    """The database at `url`, its tables made if it is new; a writer waits `wait` seconds for another. Raises SettingsError for a URL that is none of ours or a database
-    of another schema, CatalogueUnavailable when it cannot be reached."""
+    """The database at `url`, its tables made if it is new; a writer waits `wait` seconds for another.
+
+    Raises SettingsError for a URL that is none of ours or a database of another schema, CatalogueUnavailable when it cannot be
+    reached."""
     database = Database(make_engine(url, wait))
     try:
         check_tables(database)

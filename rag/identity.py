@@ -18,7 +18,7 @@ from rag.types import IndexedPaper, Paper, RawPaper, Sentence, surname, unique
 STRONG = ("doi", "arxiv", "pmid", "openreview")
 """Kinds of id that identify a work across sources, the best first. `id:…`, a file's own number, never does."""
 
-SHORT = 100
+SHORT = 40
 """An abstract of fewer normalised characters (`No abstract available.`) names no work without its title and authors."""
 
 ARXIV = r"(\d{4}\.\d{4,5}|[a-z][a-z-]*(?:\.[a-z]{2})?/\d{7})(?:v\d+)?(?:\.pdf)?"
@@ -34,8 +34,8 @@ ID_FORMS = tuple(
         ("openreview", r"(?:openreview:\s*|(?:https?://)?openreview\.net/(?:forum|pdf)\?id=)([\w-]{6,})"),
     )
 )
-NUMERALS = re.compile(r"[ivx]+|\d+|one|two|three|first|second|third")
-
+PART = re.compile(r"\b(?:part\s+)?([IVX]{1,4}|(?<=part )\d{1,2})\s*(?:[:.—–-]|\Z)", re.IGNORECASE)
+"""`II` of `On Sums II` and `On Sums, Part II: Bounds`; `2` only after `Part`."""
 
 hash_once = lru_cache(maxsize=1024)(text_hash)
 
@@ -72,9 +72,7 @@ def read_record(raw: RawPaper) -> Record:
     paper = read_paper(raw)
     reading = prepare(paper)
     names = frozenset(name for given in (*raw.external_ids, raw.doi or "") if (name := canonical(given)))
-    normal = normalised(reading.text)
-    identity = normal if len(normal) >= SHORT else " ".join([normal, normalised(raw.title or ""), *map(author_key, raw.authors)])
-    fingerprint = digest(identity)
+    fingerprint = fingerprint_of(raw, reading.text)
     best = min(filter(is_strong, names), key=rank, default=fingerprint)
     doi = paper.doi or next((name.removeprefix("doi:") for name in sorted(names) if name.startswith("doi:")), None)
     return Record(
@@ -104,23 +102,19 @@ def read_paper(raw: RawPaper) -> Paper:
     )
 
 
-def same_work(a: Record, b: Record) -> bool:
-    """Whether two records that share an abstract are one work: no ids that contradict, no `… I` against `… II`."""
-    return not conflict(a, b) and not other_part(a.paper.title, b.paper.title)
-
-
 def conflict(a: Record, b: Record) -> bool:
     """Both have ids of one kind, and none in common."""
     return any(a.ids(kind) and b.ids(kind) and not a.ids(kind) & b.ids(kind) for kind in STRONG)
 
 
-def other_part(a: str | None, b: str | None) -> bool:
-    """Titles that are the same but for a number: `Foo, Part I` and `Foo, Part II`, but not `Foo.` and `foo`."""
-    if a is None or b is None:
-        return False
-    words_a, words_b = (normalised(title, " ").split() for title in (a, b))
-    bare_a, bare_b = ([word for word in words if not NUMERALS.fullmatch(word)] for words in (words_a, words_b))
-    return words_a != words_b and bare_a == bare_b
+def fingerprint_of(raw: RawPaper, text: str) -> str:
+    """What records of one work share without ids: abstract and part of a series; of a stock phrase title and authors too."""
+    normal, title = normalised(text), raw.title or ""
+    part = PART.search(title)
+    told = [normal, part[1].lower() if part else ""]
+    if len(normal) < SHORT:
+        told += [normalised(title), *map(author_key, raw.authors)]
+    return digest("\n".join(told))
 
 
 def merge(kept: Record, other: Record) -> Record:

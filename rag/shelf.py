@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import uuid4
 
-from rag.identity import Record, conflict, is_strong, merge, same_work
+from rag.identity import Record, conflict, is_strong, merge
 
 
 class Shelf:
@@ -32,34 +32,41 @@ class Shelf:
 
     def take(self, record: Record) -> None:
         """Adds or merges `record`. Papers that it shows to be one are joined: the oldest keeps its id."""
-        group = self._same(record)
-        if not group:
+        found = self._by_id(record) or self._by_text(record)[:1]
+        if not found:
             self._add(record)
             return
-        names = self._free(record.names, *group)
-        merged = self.records[group[0]]
-        for other in group[1:]:
-            merged = merge(merged, self._withdraw(other, group[0]))
-        merged = merge(merged, replace(record, names=names))
-        if merged == self.records[group[0]]:
+        kept, before = found[0], self.records[found[0]]
+        for other in found[1:]:
+            kept = self._join(kept, other)
+        self._put(merge(self.records[kept], replace(record, names=self._free(record.names, kept))))
+        while self.records[kept] != before and (others := self._by_text(self.records[kept])):
+            kept = self._join(kept, others[0])
+        if self.records[kept] == before:
             self.unchanged += 1
-            return
-        self.merged += 1
-        self.records[group[0]] = merged
-        self._note(merged)
+        else:
+            self.merged += 1
 
-    def _same(self, record: Record) -> list[str]:
-        """Ids of the papers that are the same work as `record`, oldest first: by id, else by abstract."""
-        order = {paper_id: place for place, paper_id in enumerate(self.records)}
-        by_id = {self.owners[name] for name in record.names if is_strong(name) and name in self.owners}
-        by_text = {p for f in record.fingerprints for p in self._by_fingerprint[f] if same_work(self.records[p], record)}
-        if not by_id and any(told := [paper_id for paper_id in by_text if self._tells_nothing_new(paper_id, record)]):
-            by_text = set(told)
+    def _by_id(self, record: Record) -> list[str]:
+        """Papers that have one of its strong ids, oldest first; of those that contradict each other only the oldest."""
+        owners = {self.owners[name] for name in record.names if is_strong(name) and name in self.owners}
         group: list[str] = []
-        for paper_id in [*sorted(by_id, key=order.__getitem__), *sorted(by_text, key=order.__getitem__)]:
-            if paper_id not in group and not any(conflict(self.records[paper_id], self.records[other]) for other in group):
+        for paper_id in self._oldest_first(owners):
+            if not any(conflict(self.records[paper_id], self.records[other]) for other in group):
                 group.append(paper_id)
-        return sorted(group, key=order.__getitem__)
+        return group
+
+    def _by_text(self, record: Record) -> list[str]:
+        """Other papers that share an abstract with `record` and contradict none of its ids; first those it adds nothing to."""
+        sharing = {paper_id for fingerprint in record.fingerprints for paper_id in self._by_fingerprint[fingerprint]}
+        others = [paper_id for paper_id in self._oldest_first(sharing) if self.records[paper_id] is not record]
+        same = [paper_id for paper_id in others if not conflict(self.records[paper_id], record)]
+        return sorted(same, key=lambda paper_id: not self._tells_nothing_new(paper_id, record))
+
+    def _oldest_first(self, paper_ids: set[str]) -> list[str]:
+        if len(paper_ids) < 2:
+            return list(paper_ids)
+        return [paper_id for paper_id in self.records if paper_id in paper_ids]
 
     def _tells_nothing_new(self, paper_id: str, record: Record) -> bool:
         kept = self.records[paper_id]
@@ -78,15 +85,22 @@ class Shelf:
         self.added += 1
         self._note(self.records[paper_id])
 
-    def _withdraw(self, paper_id: str, heir: str) -> Record:
-        record = self.records.pop(paper_id)
-        if paper_id in self.before:
-            self.redirects[paper_id] = heir
+    def _join(self, *paper_ids: str) -> str:
+        """Makes two papers one under the id of the older, which it returns."""
+        older, younger = self._oldest_first(set(paper_ids))
+        record = self.records.pop(younger)
+        if younger in self.before:
+            self.redirects[younger] = older
         else:
             self.added, self.merged = self.added - 1, self.merged + 1
         for fingerprint in record.fingerprints:
-            del self._by_fingerprint[fingerprint][paper_id]
-        return record
+            del self._by_fingerprint[fingerprint][younger]
+        self._put(merge(self.records[older], record))
+        return older
+
+    def _put(self, record: Record) -> None:
+        self.records[record.paper.paper_id] = record
+        self._note(record)
 
     def _note(self, record: Record) -> None:
         for name in record.names:
