@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,9 @@ HNSW = {"space": "cosine", "ef_search": 200}
 """ef_search 200: recall against exact search of .997/.991/.981 at 10/50/100 of 50,000 (the default 100: .990/.972/.944). Chroma
 heeds it at creation only."""
 
+SELF_SEARCH = 10
+"""Papers asked for when a paper is searched by its own vector."""
+
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 15.0
 
@@ -41,8 +44,8 @@ class ChromaIndex:
     Raises IndexUnavailable when Chroma does not answer, IndexDamaged when what it holds cannot be used and must be rebuilt.
     """
 
-    def __init__(self, connect: Callable[[], ClientAPI], model: str, dimension: int, *, space: str = "hnsw", where: str) -> None:
-        made_by = {"model": model, "dimension": dimension, "normalised": True, "schema_version": SCHEMA_VERSION}
+    def __init__(self, connect: Callable[[], ClientAPI], model: str, *, space: str = "hnsw", where: str) -> None:
+        made_by = {"model": model, "normalised": True, "schema_version": SCHEMA_VERSION}
         self._connect = connect
         self._made_by = made_by
         self._configuration: dict[str, Any] = {space: HNSW if space == "hnsw" else {"space": "cosine"}}  # Any: Chroma's own type
@@ -75,8 +78,9 @@ class ChromaIndex:
 
     def rebuild(self, batches: Iterable[tuple[Sequence[str], Vectors]]) -> None:
         """Holds exactly these papers. They go to a new collection, which takes the old one's name when it is whole."""
-        with self._opening, self._explained():
-            client = self._connected()
+        with self._explained():
+            with self._opening:
+                client = self._connected()
             for left_over in (f"{self._name}-new", f"{self._name}-old"):
                 self._drop(client, left_over)
             collection = self._create(client, f"{self._name}-new")
@@ -85,6 +89,25 @@ class ChromaIndex:
                     _upsert(collection, ids=ids, vectors=rows)
             self._switch(client, collection)
             self._collection = collection
+
+    def lacking(self, paper_ids: Sequence[str], vectors: Vectors) -> list[str]:
+        """Those of these papers that a search by their own vector does not find: HNSW may miss one now and then, but not many."""
+        return [
+            paper_id
+            for paper_id, vector in zip(paper_ids, vectors, strict=True)
+            if paper_id not in dict(found := self.search(vector, SELF_SEARCH)) and not _crowded(found)
+        ]
+
+    def marks(self) -> Mapping[str, object]:
+        """What `mark` has written beside the collection; empty when there is none."""
+        with suppress(IndexDamaged):
+            self._collection = None
+            return dict(self._do(lambda collection: collection.metadata))
+        return {}
+
+    def mark(self, **marks: str | int | bool) -> None:
+        """Writes `marks` beside the collection, in place of those of the same name."""
+        self._do(lambda collection: collection.modify(metadata={**collection.metadata, **marks}))
 
     def close(self) -> None:
         """Lets go of the store; the next use opens it again."""
@@ -120,8 +143,8 @@ class ChromaIndex:
 
         try:
             collection = client.get_collection(self._name, embedding_function=None)
-        except NotFoundError:
-            return self._create(client, self._name)
+        except NotFoundError as error:
+            raise IndexDamaged(f"There is no dense index in {self._where} yet: run `footnote reindex`.") from error
         self._check(collection)
         return collection
 
@@ -188,19 +211,25 @@ class EmbeddedChroma(ChromaIndex):
     There is no server that could be away, so every fault is damage, and a rebuild starts from an empty folder.
     """
 
-    def __init__(self, folder: Path, model: str, dimension: int) -> None:
-        super().__init__(lambda: _persistent(folder), model, dimension, where=str(folder))
-        self._folder = folder
+    def __init__(self, folder: Path, model: str) -> None:
+        super().__init__(lambda: _persistent(folder), model, where=str(folder))
+        self.folder = folder
+        self.model = model
 
     def rebuild(self, batches: Iterable[tuple[Sequence[str], Vectors]]) -> None:
         """Holds exactly these papers, in a folder begun anew."""
         with self._opening:
             self.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
             super().rebuild(batches)
 
     def _fault(self, error: Exception) -> IndexUnavailable:
         return IndexDamaged(f"The dense index in {self._where} cannot be used ({_line(error)}): run `footnote reindex`.")
+
+
+def _crowded(found: Sequence[tuple[str, float]]) -> bool:
+    """Whether all that was found lies where the vector itself does: more papers of the same text than were asked for."""
+    return len(found) == SELF_SEARCH and found[-1][1] > 1 - 1e-4
 
 
 def _batches(paper_ids: Sequence[str], vectors: Vectors) -> Iterator[tuple[list[str], Vectors]]:
@@ -216,17 +245,17 @@ def _delete(collection: Collection, *, ids: list[str]) -> None:
     collection.delete(ids=ids)
 
 
-def served_chroma(url: str, model: str, dimension: int) -> ChromaIndex:
+def served_chroma(url: str, model: str) -> ChromaIndex:
     """Chroma behind `http(s)://host[:port]`. Raises SettingsError for another kind of address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
         raise SettingsError(f"FOOTNOTE_CHROMA_URL must be http://host:port, https://host:port or cloud, not {url!r}.")
-    return ChromaIndex(lambda: _remote(url), model, dimension, where=url)
+    return ChromaIndex(lambda: _remote(url), model, where=url)
 
 
-def cloud_chroma(model: str, dimension: int) -> ChromaIndex:
+def cloud_chroma(model: str) -> ChromaIndex:
     """Chroma Cloud, by its own CHROMA_API_KEY, CHROMA_TENANT and CHROMA_DATABASE."""
-    return ChromaIndex(_cloud, model, dimension, space="spann", where="Chroma Cloud")
+    return ChromaIndex(_cloud, model, space="spann", where="Chroma Cloud")
 
 
 def _quiet() -> Any:  # Any: Chroma's settings, imported late because chromadb takes a second to load

@@ -10,7 +10,8 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import tantivy
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extract
 
+from rag.errors import IndexDamaged
 from rag.spelling import is_english
 from rag.types import IndexedPaper
 
@@ -104,14 +106,16 @@ def _schema() -> tantivy.Schema:
 class TantivyIndex:
     """BM25 (k1 1.2, b 0.75) over each field, summed with `WEIGHTS`; English stemming; names by their ASCII letters.
 
-    In `folder`, or in memory with None. Safe for many threads; one process may write while others search.
+    In `folder`, or in memory with None. Safe for many threads; one process may write while others search. Raises IndexDamaged
+    when the files cannot be used.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._schema = _schema()
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        self._index = tantivy.Index(self._schema, path=None if folder is None else str(folder))
+        with _explained():
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(self._schema, path=None if folder is None else str(folder))
         self._index.register_tokenizer("prose", _prose())
         self._index.register_tokenizer("words", _words())
         self._writing = threading.Lock()
@@ -129,24 +133,18 @@ class TantivyIndex:
 
     def apply(self, upserts: Sequence[IndexedPaper], deletes: Sequence[str]) -> None:
         """One commit, idempotent: replaces what it held of these papers."""
-        with self._writing:
-            writer = self._index.writer(WRITER_MEMORY, 1)
+        with self._commit() as writer:
             for paper_id in (*deletes, *(found.paper.paper_id for found in upserts)):
                 writer.delete_documents_by_term("paper_id", paper_id)
             for found in upserts:
                 writer.add_document(_document(found))
-            writer.commit()
-            writer.wait_merging_threads()
-            self.refresh()
 
-    def clear(self) -> None:
-        """Holds nothing any more."""
-        with self._writing:
-            writer = self._index.writer(WRITER_MEMORY, 1)
+    def rebuild(self, papers: Iterable[IndexedPaper]) -> None:
+        """Holds exactly these papers, after one commit."""
+        with self._commit() as writer:
             writer.delete_all_documents()
-            writer.commit()
-            writer.wait_merging_threads()
-            self.refresh()
+            for found in papers:
+                writer.add_document(_document(found))
 
     def search(self, question: str, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
         """The best `k` papers with a score above zero as (paper_id, BM25), best first; only those `within`, if given."""
@@ -184,10 +182,21 @@ class TantivyIndex:
         replaced = self._stand_ins(question)
         return _WORD.sub(lambda found: replaced.get("".join(_words().analyze(found[0])), found[0]), question)
 
+    @contextmanager
+    def _commit(self) -> Iterator[tantivy.IndexWriter]:
+        """A writer whose changes are there, all of them, after the block."""
+        with self._writing, _explained():
+            writer = self._index.writer(WRITER_MEMORY, 1)
+            yield writer
+            writer.commit()
+            writer.wait_merging_threads()
+        self.refresh()
+
     def _top(self, query: tantivy.Query, k: int) -> list[tuple[str, float]]:
         searcher = self._index.searcher()
-        hits = searcher.search(query, max(1, k), count=False).hits if k > 0 else []
-        found = [(str(searcher.doc(address)["paper_id"][0]), float(score)) for score, address in hits if score > 0]
+        with _explained():
+            hits = searcher.search(query, max(1, k), count=False).hits if k > 0 else []
+            found = [(str(searcher.doc(address)["paper_id"][0]), float(score)) for score, address in hits if score > 0]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
     def _restricted(self, query: tantivy.Query, paper_ids: Iterable[str]) -> tantivy.Query:
@@ -245,6 +254,16 @@ class TantivyIndex:
             known = {word: papers for word, papers in terms if len(word) >= 3 and word.isalpha()}
             self._vocabulary = (generation, known)
         return known
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Tantivy's faults, which are all ValueErrors, as ours."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        line = (str(error).splitlines() or [type(error).__name__])[0]
+        raise IndexDamaged(f"The keyword index cannot be used ({line[:200]}): run `footnote reindex`.") from error
 
 
 def _asked(question: str) -> str:

@@ -29,7 +29,8 @@ def names(n: int) -> list[str]:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[EmbeddedChroma]:
-    dense = EmbeddedChroma(tmp_path / "chroma", "model@1", DIMENSION)
+    dense = EmbeddedChroma(tmp_path / "chroma", "model@1")
+    dense.rebuild([])
     yield dense
     dense.close()
 
@@ -74,28 +75,44 @@ def test_what_was_written_is_there_after_closing(index: EmbeddedChroma) -> None:
 def test_vectors_of_another_model_never_mix(index: EmbeddedChroma, tmp_path: Path) -> None:
     index.upsert(names(3), unit_vectors(3))
     index.close()
-    other = EmbeddedChroma(tmp_path / "chroma", "model@2", DIMENSION)
-    assert other.count() == 0
-    other.close()
+    other = EmbeddedChroma(tmp_path / "chroma", "model@2")
+    with pytest.raises(IndexDamaged, match="no dense index"):
+        other.count()
 
 
-def test_a_collection_of_another_distance_is_refused(index: EmbeddedChroma, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("space", "model", "reason"), [("l2", "model@1", "not cosine"), ("cosine", "model@2", "another model")])
+def test_a_collection_made_otherwise_is_refused(index: EmbeddedChroma, space: str, model: str, reason: str) -> None:
     client = index._connected()
-    client.create_collection(index._name, embedding_function=None, metadata=index._made_by)
-    with pytest.raises(IndexDamaged, match="not cosine"):
-        index.count()
-
-
-def test_a_collection_made_by_another_model_is_refused(index: EmbeddedChroma) -> None:
-    client = index._connected()
+    client.delete_collection(index._name)
     client.create_collection(
         index._name,
         embedding_function=None,
-        metadata={**index._made_by, "model": "other"},
-        configuration={"hnsw": {"space": "cosine"}},
+        metadata={**index._made_by, "model": model},
+        configuration={"hnsw": {"space": space}},  # type: ignore[arg-type]  # a literal in Chroma's types
     )
-    with pytest.raises(IndexDamaged, match="another model"):
+    index.close()
+    with pytest.raises(IndexDamaged, match=reason):
         index.count()
+
+
+def test_marks_are_kept_beside_the_collection(index: EmbeddedChroma) -> None:
+    index.mark(revision=3, clean=False)
+    index.mark(revision=4)
+    index.close()
+    marks = index.marks()
+    assert (marks["revision"], marks["clean"], marks["model"]) == (4, False, "model@1")
+    index.upsert(names(3), unit_vectors(3))
+    assert index.search(unit_vectors(3)[2], 1)[0][0] == "paper-0002"
+
+
+def test_marks_of_no_collection_are_none(tmp_path: Path) -> None:
+    assert EmbeddedChroma(tmp_path, "model@1").marks() == {}
+
+
+def test_papers_without_a_vector_are_lacking_and_twins_are_not(index: EmbeddedChroma) -> None:
+    vectors = unit_vectors(30)
+    index.upsert(names(30), np.concatenate([vectors[:10], np.repeat(vectors[10:11], 20, axis=0)]))
+    assert index.lacking(["paper-0003", "paper-0025", "paper-9999"], vectors[[3, 10, 20]]) == ["paper-9999"]
 
 
 def test_a_rebuild_holds_exactly_what_it_was_given(index: EmbeddedChroma) -> None:
@@ -128,13 +145,13 @@ def test_vectors_of_a_wrong_length_are_refused(index: EmbeddedChroma) -> None:
 @pytest.mark.parametrize("url", ["ftp://host", "localhost:8000", "http://", "http://host/path"])
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match="FOOTNOTE_CHROMA_URL"):
-        served_chroma(url, "model@1", DIMENSION)
+        served_chroma(url, "model@1")
 
 
 def test_cloud_without_a_key_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CHROMA_API_KEY", raising=False)
     with pytest.raises(SettingsError, match="CHROMA_API_KEY"):
-        cloud_chroma("model@1", DIMENSION).count()
+        cloud_chroma("model@1").count()
 
 
 def test_importing_the_module_does_not_import_chromadb() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag.errors import IndexDamaged
 from rag.index.keyword import SET_LIMIT, TantivyIndex, spell
+from rag.types import IndexedPaper
 from tests.index.papers import indexed
 
 SHELF = [
@@ -140,9 +143,31 @@ def test_a_deleted_paper_is_gone_and_an_unknown_one_is_no_error(index: TantivyIn
     assert index.search("oja", 5) == []
 
 
-def test_clearing_leaves_nothing(index: TantivyIndex) -> None:
-    index.clear()
-    assert index.count() == 0
+def test_a_rebuild_holds_exactly_what_it_was_given(index: TantivyIndex) -> None:
+    index.rebuild(iter([indexed("paper-new", "Volcanoes of Iceland.")]))
+    assert index.count() == 1
+    assert index.search("volcano oja", 5)[0][0] == "paper-new"
+
+
+def test_a_rebuild_that_fails_changes_nothing(index: TantivyIndex) -> None:
+    def papers() -> Iterator[IndexedPaper]:
+        yield indexed("paper-new", "Volcanoes of Iceland.")
+        raise RuntimeError("the catalogue is gone")
+
+    with pytest.raises(RuntimeError):
+        index.rebuild(papers())
+    index.refresh()
+    assert index.search("volcano", 5) == []
+    index.apply([], [])
+    assert index.count() == len(SHELF)
+    assert index.search("volcano", 5) == []
+
+
+def test_files_that_are_no_index_are_damage(tmp_path: Path) -> None:
+    TantivyIndex(tmp_path).apply(SHELF, [])
+    (tmp_path / "meta.json").write_text("{}")
+    with pytest.raises(IndexDamaged, match="footnote reindex"):
+        TantivyIndex(tmp_path)
 
 
 @pytest.mark.parametrize("members", [3, SET_LIMIT + 500])
