@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,23 +14,29 @@ from typing import BinaryIO
 
 from rag.errors import UnreadableFile
 from rag.readers.detect import detect
+from rag.readers.json_records import read_json, read_jsonl
 from rag.readers.search_page import read_search_page
 from rag.readers.source import DAMAGE, Source
+from rag.readers.table import read_table
 from rag.types import RawPaper, Rejected
 
 Reader = Callable[[Source], Iterator[RawPaper | Rejected]]
 
 READERS: dict[str, Reader] = {
     "search-page": read_search_page,
+    "json": read_json,
+    "jsonl": read_jsonl,
+    "csv": read_table,
+    "tsv": read_table,
 }
 FORMATS: tuple[str, ...] = ("auto", *READERS)
 """Names for `--format`."""
 
-ACCEPTED = "text of a paper-search page"
+ACCEPTED = "the text of a paper-search page, JSON, JSON Lines, CSV, TSV"
 LONGEST_ABSTRACT = 100_000
 """Characters; a longer abstract is rejected, never cut (DESIGN §2)."""
 
-UNSTORABLE = {0: "\ufffd", **dict.fromkeys(range(0xD800, 0xE000), "\ufffd")}
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 """NUL and lone surrogates, which neither databases nor indexes hold (DESIGN §2)."""
 
 
@@ -106,9 +113,11 @@ def checked(source: Source, paper: RawPaper) -> RawPaper | Rejected:
 
 def _storable(paper: RawPaper) -> RawPaper:
     """NUL and lone surrogates become U+FFFD in every text; the abstract loses the white space around it."""
-    texts = {name: value.translate(UNSTORABLE) for name, value in _values(paper) if isinstance(value, str)}
+    texts = {name: UNSTORABLE.sub("\ufffd", value) for name, value in _values(paper) if isinstance(value, str)}
     lists = {
-        name: tuple(text.translate(UNSTORABLE) for text in value) for name, value in _values(paper) if isinstance(value, tuple)
+        name: tuple(UNSTORABLE.sub("\ufffd", text) for text in value)
+        for name, value in _values(paper)
+        if isinstance(value, tuple)
     }
     return replace(paper, **{**texts, **lists, "abstract": texts["abstract"].strip()})  # type: ignore[arg-type]  # by field name
 
