@@ -22,6 +22,9 @@ CALIBRATION = Path(__file__).with_name("abstention.json")
 RUNNERS_UP = 5
 """How many papers after the best one tell what "no better than the rest" scores."""
 
+CLEAR_LEAD = 0.1
+"""A named paper is the one meant when it leads by so much."""
+
 ASKS_A_NUMBER = re.compile(
     r"\bhow (?:many|much|fast|large|big|long|often|far|high|low|small)\b|\bby how\b|多少|多快|几倍|多大"
     r"|\b(?:what|which)(?:'s| is| are| was| were)? (?:the |its |their )?(?:\w+ ){0,2}"
@@ -109,12 +112,12 @@ def calibration() -> Calibration:
     return Calibration(Model(**stored["relevant"]["model"]), Model(**stored["answered"]["model"]), stored["hopeless"])
 
 
-def decide(seen: Signals) -> Status:
-    """What can be said from the best paper."""
+def decide(seen: Signals, *, one_paper: bool = True) -> Status:
+    """What can be said from the best paper; `one_paper` tells that the question is about one, not about which there are."""
     fitted = calibration()
     if fitted.relevant.probability(seen) < fitted.relevant.threshold:
         return "not_in_corpus"
-    if seen.is_named and fitted.answered.probability(seen) < fitted.answered.threshold:
+    if one_paper and seen.is_named and seen.lead >= CLEAR_LEAD and fitted.answered.probability(seen) < fitted.answered.threshold:
         return "needs_full_text"
     return "answered"
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from rag.decide import Signals, decide, is_hopeless, signals
-from rag.match import Match, Weigh, authors_named, match, meaning_coverage
+from rag.match import Match, Weigh, match, meaning_coverage, places_by_author
 from rag.protocols import Embedder
-from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Turn
+from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Turn, Vectors
 from rag.understand import Intent, intent_of
 
-MOST_SENTENCES = 3
+MOST_SENTENCES = 4
 """Sentences taken from one paper for an explanation."""
 
-WORTH_ADDING = 0.75
+WORTH_ADDING = 0.65
 """A further sentence must score at least this share of the best one."""
 
 SAME = 0.9
@@ -53,30 +54,52 @@ class ExtractiveGenerator:
     def draft(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> Iterator[Piece]:
         """The same, without waiting."""
         intent = intent_of(question)
-        if is_hopeless(papers):
+        by_author = places_by_author(question, papers)
+        if is_hopeless(papers) and not by_author:
             yield Decided("not_in_corpus")
         elif intent in ("explain", "list", "count"):
-            yield from self._from_sentences(standalone, papers, intent)
+            yield from self._from_sentences(question, standalone, papers, by_author)
         else:
             yield from from_fields(papers[0], intent)
         yield DraftDone()
 
-    def _signals(self, question: str, papers: Sequence[Retrieved], best: Match) -> Signals:
-        return signals(question, papers, best, lambda found: meaning_coverage(question, found, self._weigh, self._embedder))
-
-    def _from_sentences(self, question: str, papers: Sequence[Retrieved], intent: Intent) -> Iterator[Piece]:
-        matches = [match(question, paper, self._weigh) for paper in papers]
-        by_author = [place for place, paper in enumerate(papers) if authors_named(question, paper.paper)]
-        status = "answered" if by_author else decide(self._signals(question, papers, matches[0]))
+    def _from_sentences(
+        self, question: str, standalone: str, papers: Sequence[Retrieved], by_author: Sequence[int]
+    ) -> Iterator[Piece]:
+        wants_one = intent_of(question) == "explain"
+        best = match(standalone, papers[0], self._weigh)
+        one_paper = wants_one and question == standalone
+        status = "answered" if by_author else decide(self._signals(standalone, papers, best), one_paper=one_paper)
         yield Decided(status, (1,) if status == "needs_full_text" else ())
         if status != "answered":
             return
-        listing = intent != "explain" or len(by_author) > 1
+        matches = self._focused(question, standalone, papers)
+        listing = not wants_one or len(by_author) > 1
         chosen = by_author[:MOST_LISTED] or (worth_listing(papers) if listing else rivals(matches))
         if len(chosen) == 1:
             yield from quoted(matches[chosen[0]], chosen[0] + 1)
         else:
             yield from (listed(matches[place], place + 1) for place in chosen)
+
+    def _signals(self, question: str, papers: Sequence[Retrieved], best: Match) -> Signals:
+        return signals(question, papers, best, lambda found: meaning_coverage(question, found, self._weigh, self._embedder))
+
+    def _focused(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> list[Match]:
+        """The papers held against the question's own words: what a follow-up carries along found the paper, not the sentence."""
+        if question == standalone:
+            return [match(question, paper, self._weigh) for paper in papers]
+        vector = self._embedder.embed_question(question)
+        return [match(question, refocused(paper, vector), self._weigh) for paper in papers]
+
+
+def refocused(paper: Retrieved, vector: Vectors) -> Retrieved:
+    """The paper with each sentence's score averaged with its cosine to `vector`."""
+    if paper.found.vectors is None or len(paper.found.vectors) == 1:
+        return paper
+    own = np.maximum(paper.found.vectors[1:] @ vector, 0)
+    return replace(
+        paper, sentence_scores=tuple((float(new) + old) / 2 for new, old in zip(own, paper.sentence_scores, strict=True))
+    )
 
 
 def worth_listing(papers: Sequence[Retrieved]) -> list[int]:
