@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -59,3 +59,8 @@ def read_question(line: str | bytes) -> Asked:
     history = tuple(Turn(turn.role, turn.content, turn.paper_ids) for turn in row.history or ())
     filters = Filters(**row.filters.model_dump()) if row.filters else Filters()
     return Asked(row.question, history, filters)
+
+
+def completed(own: Filters, general: Filters) -> Filters:
+    """A question's own filters, and the general ones for fields it leaves open."""
+    return Filters(*(getattr(own, field.name) or getattr(general, field.name) for field in fields(Filters)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.errors import InputError
-from rag.questions import Asked, read_question
+from rag.questions import Asked, completed, read_question
 from rag.types import Filters, Turn
 
 
@@ -44,3 +44,9 @@ def test_history_and_filters_may_be_null_or_missing() -> None:
 def test_a_faulty_line_is_refused_naming_the_key_at_fault(line: str | bytes, said: str) -> None:
     with pytest.raises(InputError, match=said):
         read_question(line)
+
+
+def test_a_questions_own_filters_come_before_the_general_ones() -> None:
+    own, general = Filters(year_min=2020, venues=("ICML",)), Filters(year_min=1990, year_max=2025, venues=("NeurIPS",))
+    assert completed(own, general) == Filters(year_min=2020, year_max=2025, venues=("ICML",))
+    assert completed(Filters(), general) == general
