@@ -72,7 +72,7 @@ class KeywordIndex(Protocol):
 class Retriever(Protocol):
     """Finds papers for a question. Blocking: the engine runs it on its own bounded threads."""
 
-    def retrieve(self, question: str, *, top_k: int, filters: Filters = ...) -> list[Retrieved]:
+    def find(self, question: str, *, top_k: int, filters: Filters = ...) -> list[Retrieved]:
         """Best first, at most `top_k`."""
 
 
