@@ -9,7 +9,7 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from api.context import Admin, Asker, Context, The
+from api.context import OWN, Admin, Asker, Context, The
 from api.export import Form, described, export_response
 from api.leaving import unless_client_leaves
 from api.schemas import Name, PageSize, PaperOut, PapersPage, Question, SearchOut, TopK, Year
@@ -17,7 +17,7 @@ from rag.errors import NotFound
 from rag.types import Filters, Paper, ScoredPaper
 from rag.wire import paper_to_json, scored_to_json
 
-router = APIRouter(tags=["papers"])
+router = APIRouter(tags=["papers"], prefix=OWN)
 
 Names = Annotated[list[Name], Query(max_length=100)]
 
@@ -42,7 +42,7 @@ async def search(
 ) -> Response:
     """The papers closest to a question, best first, without an answer."""
     retriever = the.library.retriever
-    work = the.threads.run(lambda: retriever.retrieve(question, top_k=top_k, filters=filters))
+    work = the.threads.run(lambda: retriever.find(question, top_k=top_k, filters=filters))
     found = await unless_client_leaves(request, work)
     papers = [scored_to_json(ScoredPaper(one.paper, one.score)) for one in found]
     return JSONResponse({"question": question, "papers": papers})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rag import ingest
 from rag.catalogue import Catalogue
@@ -16,6 +18,17 @@ from rag.journal import Journal
 from rag.protocols import Embedder
 from rag.settings import Settings
 from rag.types import IngestReport
+
+if TYPE_CHECKING:
+    from rag.openai_api import OpenAIChat
+    from rag.query_engine import QueryEngine
+    from rag.retrieve import HybridRetriever
+
+OPENAI_MODEL = "gpt-5-mini"
+"""The model asked when nothing but `OPENAI_API_KEY` is set."""
+
+E5_FLOOR = 0.75
+"""Cosine that multilingual-e5-small gives texts which have nothing to do with each other."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,46 @@ class Library:
     embedder: Embedder
     multilingual: Embedder | None
     indexes: Indexes
+
+    @cached_property
+    def llm(self) -> OpenAIChat | None:
+        """The configured LLM; None without one."""
+        return make_llm(self.settings)
+
+    @cached_property
+    def retriever(self) -> HybridRetriever:
+        """Finds papers. Loads LlamaIndex, and at the first search the indexes."""
+        from rag.index.exact import ExactIndex
+        from rag.retrieve import HybridRetriever, Space
+
+        other_scripts = None
+        if self.multilingual:
+            other_scripts = Space(self.multilingual, ExactIndex(self.catalogue, self.multilingual.model), E5_FLOOR)
+        return HybridRetriever(self.catalogue, self.indexes.keyword, Space(self.embedder, self.indexes.dense), other_scripts)
+
+    @cached_property
+    def engine(self) -> QueryEngine:
+        """Answers questions."""
+        from rag.extract import ExtractiveGenerator
+        from rag.query_engine import Parts, QueryEngine
+        from rag.relax import relaxation
+        from rag.understand import RuleUnderstanding
+        from rag.verify import LocalVerifier
+
+        extractive = ExtractiveGenerator(self.indexes.keyword.weights, self.embedder)
+        return QueryEngine(
+            Parts(
+                catch_up=self.indexes.searched,
+                names=self.catalogue.filter_names,
+                relax=lambda filters: relaxation(filters, self.catalogue.matching),
+                understanding=RuleUnderstanding(),
+                retriever=self.retriever,
+                generator=extractive,
+                extractive=extractive,
+                verifier=LocalVerifier(self.embedder, self.indexes.keyword),
+                unsupported=self.settings.unsupported,
+            )
+        )
 
     def ingest(self, sources: Iterable[Source], on_step: Callable[[Step], None] = lambda step: None) -> IngestReport:
         """Adds papers and waits for the indexes. Blocking. Raises CatalogueUnavailable."""
@@ -63,7 +116,7 @@ def open_library(settings: Settings) -> Library:
         catalogue=catalogue,
         journal=Journal(database),
         embedder=embedder,
-        multilingual=None,
+        multilingual=make_multilingual(),
         indexes=open_indexes(catalogue, settings.data / "index", settings.chroma_url, embedder.model),
     )
 
@@ -79,3 +132,20 @@ def make_embedder(settings: Settings) -> Embedder:
     from rag.embedding import LocalEmbedder
 
     return LocalEmbedder()
+
+
+def make_multilingual() -> Embedder | None:
+    """The model for questions in other scripts, if `footnote[multilingual]` is installed."""
+    from rag.embedding_multilingual import MultilingualEmbedder, multilingual_installed
+
+    return MultilingualEmbedder() if multilingual_installed() else None
+
+
+def make_llm(settings: Settings) -> OpenAIChat | None:
+    """The LLM that `FOOTNOTE_LLM_MODEL` names; OpenAI's own when only `OPENAI_API_KEY` is set; else None."""
+    if not settings.llm_model and not settings.llm_base_url and not os.environ.get("OPENAI_API_KEY"):
+        return None
+    from rag.openai_api import OpenAIChat
+
+    model = settings.llm_model or OPENAI_MODEL
+    return OpenAIChat(model, settings.llm_base_url, settings.llm_api_key.get_secret_value(), settings.llm_timeout)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_,
 
 from rag.database import Database, aliases, facets, fingerprints, papers, redirects, sentence_vectors, state, whole_vectors
 from rag.errors import FootnoteError, NotFound
+from rag.filters import Names as FilterNames
 from rag.identity import Record, area_key, author_key, is_strong, match_key, readings, surname_key
 from rag.shelf import Shelf
 from rag.types import Commit, Filters, IndexedPaper, Paper, Sentence, Vectors
@@ -229,6 +230,20 @@ class Catalogue:
                 set_revision(connection, revision)
             return Commit(revision, merged=len(wanted))
 
+    def filter_names(self) -> FilterNames:
+        """What the words of a question may mean as filters: every venue and category, and whether papers have years."""
+        with self.database.reading() as connection:
+            venues = (
+                connection.execute(select(papers.c.venue).where(LIVE, papers.c.venue.is_not(None)).distinct()).scalars().all()
+            )
+            areas = (
+                connection.execute(select(papers.c.category).where(LIVE, papers.c.category.is_not(None)).distinct())
+                .scalars()
+                .all()
+            )
+            dated = connection.execute(select(papers.c.paper_id).where(LIVE, papers.c.year.is_not(None)).limit(1)).first()
+        return FilterNames(venues=tuple(venues), categories=tuple(areas), has_years=dated is not None)
+
     def names(self) -> Names:
         """All names that filters can match. Reads every paper: keep the result for as long as the revision stands."""
         with self.database.reading() as connection:
@@ -375,9 +390,9 @@ def filtered(connection: Connection, query: Select[Any], filters: Filters) -> Se
     """`query` narrowed to live papers that pass."""
     query = query.where(LIVE)
     if filters.year_min is not None:
-        query = query.where(papers.c.year >= filters.year_min)
+        query = query.where(papers.c.year >= within(filters.year_min))
     if filters.year_max is not None:
-        query = query.where(papers.c.year <= filters.year_max)
+        query = query.where(papers.c.year <= within(filters.year_max))
     if filters.venues:
         query = query.where(having({"venue": map(match_key, filters.venues)}))
     if filters.categories:
@@ -390,6 +405,11 @@ def filtered(connection: Connection, query: Select[Any], filters: Filters) -> Se
         heirs = {row.old_id: row.paper_id for row in moved}
         query = query.where(papers.c.paper_id.in_([heirs.get(paper_id, paper_id) for paper_id in filters.paper_ids]))
     return query
+
+
+def within(year: int) -> int:
+    """`year`, or one as far beyond every paper's that a database can still compare."""
+    return max(0, min(year, 9999))
 
 
 def having(keys: Mapping[str, Iterable[str]]) -> Any:  # Any: an SQL condition

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rag.filters import Names
-from rag.types import AnswerEvent, Drafted, Filters, IndexedPaper, Piece, Retrieved, Turn, Usage, Vectors, Verdict
+from rag.types import AnswerEvent, Drafted, Filters, Piece, Retrieved, Turn, Usage, Vectors, Verdict
 from rag.understand import Understood
 
 
@@ -50,9 +50,6 @@ class KeywordIndex(Protocol):
 
     def count(self) -> int:
         """How many papers it holds."""
-
-    def apply(self, upserts: Sequence[IndexedPaper], deletes: Sequence[str]) -> None:
-        """One commit, idempotent: replaces what it held of these papers."""
 
     def search(self, question: str, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
         """The best `k` papers with a score above zero as (paper_id, BM25), best first; only those `within`, if given. Any text is

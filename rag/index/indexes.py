@@ -174,6 +174,10 @@ class KeywordSearch:
         """The BM25 score of each of these papers (absent: 0), the same numbers `search` gives."""
         return self._ask(lambda index: index.scores(question, paper_ids))
 
+    def count(self) -> int:
+        """How many papers it holds."""
+        return self._ask(lambda index: index.count())
+
     def weights(self, text: str) -> Mapping[str, float]:
         """The content terms of `text` as indexed, in order, each with its inverse document frequency."""
         return self._ask(lambda index: index.weights(text))

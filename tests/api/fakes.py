@@ -207,7 +207,7 @@ class FakeRetriever:
     fault: Exception | None = None
     pause: float = 0.0
 
-    def retrieve(self, question: str, *, top_k: int, filters: Filters = Filters()) -> list[Retrieved]:
+    def find(self, question: str, *, top_k: int, filters: Filters = Filters()) -> list[Retrieved]:
         """Scores fall from 0.9."""
         time.sleep(self.pause)
         if self.fault:
