@@ -23,7 +23,7 @@ from rag.errors import IndexDamaged
 from rag.spelling import is_english
 from rag.types import IndexedPaper
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised when fields or analysis change: an index of another version is rebuilt."""
 
 WEIGHTS = {"whole": 1.0, "title": 0.5, "authors": 1.0, "category": 0.5, "venue": 0.5, "keywords": 1.0}
@@ -51,11 +51,12 @@ _ASKING = frozenset({
     "could", "would", "should", "has", "have", "had", "about", "any", "anyone", "some", "i", "me", "my", "we",
     "our", "us", "you", "your", "he", "she", "him", "her", "his", "hers", "them", "its", "am", "been",
     "being", "were", "from", "than", "also", "so", "very", "more", "most", "paper", "papers", "tell", "show", "shows",
-    "find", "please", "there", "is", "are",
+    "find", "please", "there", "is", "are", "don", "doesn", "didn", "isn", "aren", "wasn", "weren", "wouldn", "couldn",
+    "shouldn", "mustn", "hasn", "haven", "hadn",
 })
 # fmt: on
 _WORD = re.compile(r"[^\W_]+")
-_POSSESSIVE = re.compile(r"['’]s\b")
+_SHORTENED = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b")
 _COMPOUND = re.compile(r"[^\W_]+(?:[-‐-―−./'’_][^\W_]+)+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _GREEK = {
@@ -67,7 +68,7 @@ _GREEK = {
 
 def spell(text: str) -> str:
     """`text` as it is indexed: compounds also in one word (`LU-KV LUKV`), Greek letters by name, Chinese in pairs of signs."""
-    text = _POSSESSIVE.sub("", _normal(text).translate(_GREEK))
+    text = _SHORTENED.sub("", _normal(text).translate(_GREEK))
     text = _COMPOUND.sub(lambda found: f"{found[0]} {''.join(filter(str.isalnum, found[0]))}", text)
     return _CJK.sub(lambda found: f" {_pairs(found[0])} ", text)
 
@@ -206,7 +207,7 @@ class TantivyIndex:
 
     def _query(self, question: str) -> tantivy.Query:
         asked = _asked(question)
-        stand_ins = " ".join(self._stand_ins(question).values())
+        stand_ins = _asked(" ".join(self._stand_ins(question).values()))
         weighted = [*self._terms(asked, 1.0), *self._terms(stand_ins, CORRECTED_WEIGHT)]
         if not weighted:
             return tantivy.Query.empty_query()
@@ -224,24 +225,28 @@ class TantivyIndex:
         ]
 
     def _stand_ins(self, question: str) -> dict[str, str]:
-        """For each word of `question` that the papers lack in every inflection: the nearest they have, if any."""
+        """For each word of `question` that is not English and that the papers lack in every inflection: the nearest."""
         words = dict.fromkeys(_words().analyze(_normal(question))[:MAX_TERMS])
         return {word: near for word in words if self._is_unknown(word) and (near := self._nearest(word))}
 
     def _is_unknown(self, word: str) -> bool:
-        if len(word) < 4 or not (word.isascii() and word.isalpha()) or word in _ASKING or is_english(word):
+        if len(word) < 4 or not (word.isascii() and word.isalpha()) or word in _ASKING:
             return False
         searcher = self._index.searcher()
-        stems = _prose().analyze(word)
-        return not searcher.doc_freq("words", word) and not any(searcher.doc_freq("whole", stem) for stem in stems)
+        if searcher.doc_freq("words", word) or any(searcher.doc_freq("whole", stem) for stem in _prose().analyze(word)):
+            return False
+        return not is_english(word)
 
     def _nearest(self, word: str) -> str | None:
-        """The word within 1 edit (2 of a word over 6 letters) with the fewest edits, the same first letter, the most papers;
-        failing these the commonest that `word` begins (`algo`)."""
+        """The word within 1 edit (2 of a word over 6 letters, if it begins alike) with the fewest edits, the same first letter,
+        the most papers; failing these the commonest that `word` begins (`algo`)."""
         vocabulary = self._known_words()
-        near = extract(word, vocabulary.keys(), scorer=OSA.distance, score_cutoff=1 if len(word) <= 6 else 2, limit=None)
-        if near:
-            return min(near, key=lambda match: (match[1], match[0][0] != word[0], -vocabulary[match[0]], match[0]))[0]
+        edits = 1 if len(word) <= 6 else 2
+        near = extract(word, vocabulary.keys(), scorer=OSA.distance, score_cutoff=edits, limit=None)
+        likely = [match for match in near if match[1] < 2 or match[0][0] == word[0]]
+        ranked = sorted(likely, key=lambda match: (match[1], match[0][0] != word[0], -vocabulary[match[0]], match[0]))
+        if ranked and ranked[0][0] not in _ASKING:
+            return ranked[0][0]
         longer = [known for known in vocabulary if known.startswith(word)]
         return max(longer, key=lambda known: vocabulary[known], default=None)
 

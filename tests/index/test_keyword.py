@@ -117,6 +117,26 @@ def test_unknown_words_are_corrected_in_place(index: TantivyIndex) -> None:
     assert index.correct("compresed  Oja: mesurments per sampel?") == "compressed  Oja: measurements per sample?"
 
 
+@pytest.mark.parametrize(
+    ("word", "corrected"),
+    [
+        ("gardns", "gardens"),
+        ("agrdens", "gardens"),  # two letters swapped are one slip
+        ("bxrds", "birds"),
+        ("bxrdz", "bxrdz"),  # two slips in a short word could be anything
+        ("meaxurementz", "measurements"),
+        ("xeasurementz", "xeasurementz"),  # two slips, one of them in the first letter
+        ("warden", "warden"),  # a word English knows
+        ("analyze", "analyze"),  # an inflection that is there
+        ("algo", "algorithm"),
+        ("doesn't", "doesn't"),
+    ],
+)
+def test_slips_of_the_pen_are_corrected_and_other_words_left_alone(index: TantivyIndex, word: str, corrected: str) -> None:
+    index.apply([indexed("paper-spell", "Yes it does analyze; a garden also.")], [])
+    assert index.correct(word) == corrected
+
+
 def test_rarer_words_weigh_more_and_words_that_only_ask_nothing(index: TantivyIndex) -> None:
     index.apply([indexed("paper-more", "Birds of the low countries.")], [])
     weights = index.weights("What do birds show of gardens and volcanoes?")
