@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import set_cell_size
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -167,7 +166,7 @@ def hit(rank: int, one: Retrieved) -> RenderableType:
     grid.add_column(no_wrap=True, width=4, justify="right")
     grid.add_column(no_wrap=True, width=5)
     grid.add_column()
-    grid.add_row(Text(f"{rank}."), Text(f"{one.score:.2f}", style="dim"), Padding(Group(*parts), (0, 0, 1, 0)))
+    grid.add_row(Text(f"{rank}."), Text(f"{one.score:.2f}", style="dim"), Group(*parts, ""))
     return grid
 
 
@@ -195,7 +194,13 @@ def refusals(title: str, refused: Sequence[Rejected], style: str) -> list[Render
     """The first reasons one a line, and how many more there are."""
     if not refused:
         return []
-    lines = [Text(visible(f"  {one.source}{one.where and f', {one.where}'}: {one.reason}")) for one in refused[:SHOWN_REASONS]]
+    lines = [Text(f"  {visible(refusal(one))}") for one in refused[:SHOWN_REASONS]]
     rest = len(refused) - SHOWN_REASONS
     more = [Text(f"  … and {rest} more (--json lists them all)")] if rest > 0 else []
     return [Text(f"{title} {len(refused)}:", style=style), *lines, *more]
+
+
+def refusal(one: Rejected) -> str:
+    """Where and why, the file named once."""
+    place = f"{one.source}, {one.where}" if one.where else one.source
+    return one.reason if one.reason.startswith(place) else f"{place}: {one.reason}"

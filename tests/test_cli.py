@@ -1,0 +1,298 @@
+"""The command line keeps its contract with people and programs: what is printed where, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import footnote
+from rag.cli_ingest import SAMPLES
+from rag.errors import FootnoteError
+
+QUESTIONS = SAMPLES.parent / "questions.jsonl"
+PAGE = """Paper search
+
+Weather · Snow
+
+Ada Frost, Bo Melt
+
+Snow falls in winter and stays white for as long as nobody walks on it. We measure for how long that is, with a camera on a roof,
+and find that fresh snow keeps its colour for three days on average, less near roads and more in parks.
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder that holds the sample papers; tests only read it."""
+    folder = tmp_path_factory.mktemp("filled")
+    subprocess.run([sys.executable, "-m", "footnote", "--data", str(folder), "ingest", str(SAMPLES)], check=True)
+    return folder
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Runs the command line in this process, on an empty data folder unless told otherwise."""
+    for name in [name for name in os.environ if name.startswith(("FOOTNOTE_", "OPENAI_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("FOOTNOTE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words: object, stdin: str = "") -> Ended:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            footnote.main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+def test_the_demo_answers_with_footnotes_and_says_what_to_type_next(run: Run, tmp_path: Path) -> None:
+    ended = run("demo")
+    assert ended.code == 0
+    assert "44 added" in ended.out
+    assert "[1]" in ended.out
+    assert "“" in ended.out
+    assert "What to type next" in ended.out
+    assert not (tmp_path / "data").exists()  # it has a library of its own
+
+
+def test_ingest_reports_in_json_and_acknowledges_each_transaction_on_stderr(run: Run) -> None:
+    first, again = run("ingest", SAMPLES, "--json"), run("ingest", SAMPLES, "--json")
+    assert first.code == again.code == 0
+    (report,) = first.rows
+    assert (report["added"], report["merged"], report["unchanged"], report["rejected"]) == (44, 0, 0, [])
+    assert first.err.splitlines()[-1] == f"committed 44 revision {report['revision']}"
+    assert [again.rows[0][name] for name in ("added", "unchanged", "revision")] == [0, 44, report["revision"]]
+
+
+def test_ingest_ends_with_3_when_a_named_file_is_rejected_and_others_are_taken(run: Run, tmp_path: Path) -> None:
+    page, prose = tmp_path / "page.txt", tmp_path / "prose.md"
+    page.write_text(PAGE)
+    prose.write_text("# Nothing here\n")
+    ended = run("ingest", page, prose, "--json")
+    assert ended.code == 3
+    (report,) = ended.rows
+    assert report["added"] == 1
+    assert [one["source"] for one in report["rejected"]] == [str(prose)]  # type: ignore[attr-defined]  # a list of objects
+
+
+def test_a_file_without_papers_met_in_a_folder_is_only_skipped(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "page.txt").write_text(PAGE)
+    (folder / "notes.md").write_text("# Nothing here\n")
+    ended = run("ingest", folder, "--json")
+    assert ended.code == 0
+    assert [len(ended.rows[0][name]) for name in ("skipped", "rejected")] == [1, 0]  # type: ignore[arg-type]  # lists
+
+
+def test_ingest_of_nothing_but_unreadable_files_ends_with_1_and_one_line(run: Run, tmp_path: Path) -> None:
+    ended = run("ingest", tmp_path / "missing.txt")
+    assert ended.code == 1
+    assert "No such file" in ended.err.splitlines()[-1]
+    assert "Traceback" not in ended.err
+
+
+def test_an_answer_in_json_is_one_line_and_keeps_its_promises(run: Run, filled: Path) -> None:
+    ended = run("ask", "How", "much", "faster does Latte generate video with LeMiCa?", "--json", "--data", filled)
+    assert ended.code == 0
+    (answer,) = ended.rows
+    assert answer["question"] == "How much faster does Latte generate video with LeMiCa?"
+    assert answer["status"] == "answered"
+    assert "2.9" in str(answer["text"])
+    for citation in answer["citations"]:  # type: ignore[attr-defined]  # a list of objects
+        assert citation["paper"]["abstract"][citation["start"] : citation["end"]] == citation["quote"]
+
+
+def test_an_answer_for_people_shows_who_and_the_quoted_words_without_colours_in_a_pipe(run: Run, filled: Path) -> None:
+    ended = run("ask", "How much faster does Latte generate video with LeMiCa?", "--data", filled)
+    assert ended.code == 0
+    assert "Huanlin Gao" in ended.out
+    assert "“Latte runs 2.9 times faster" in " ".join(ended.out.split())
+    assert "\x1b" not in ended.out + ended.err
+
+
+def test_top_k_bounds_the_papers_of_an_answer(run: Run, filled: Path) -> None:
+    (answer,) = run("ask", "reinforcement learning", "--top-k", 3, "--json", "--data", filled).rows
+    assert len(answer["papers"]) == 3  # type: ignore[arg-type]  # a list
+
+
+def test_filters_of_the_command_line_narrow_the_answer_and_are_echoed(run: Run, filled: Path) -> None:
+    (answer,) = run("ask", "What is new?", "--category", "Theory", "--json", "--data", filled).rows
+    assert answer["filters"] == {"categories": ["Theory"]}
+    assert answer["papers"]
+    for scored in answer["papers"]:  # type: ignore[attr-defined]  # a list of objects
+        assert scored["paper"]["category"].startswith("Theory")
+
+
+def test_abstaining_is_success(run: Run, filled: Path) -> None:
+    ended = run("ask", "What is the boiling point of ethanol?", "--json", "--data", filled)
+    assert ended.code == 0
+    assert ended.rows[0]["status"] == "not_in_corpus"
+
+
+def test_a_question_file_gives_an_answer_a_line_in_order_and_errors_in_their_place(
+    run: Run, filled: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text('{"question": "What is SOAR?"}\nnot json\n\n{"question": "What is XRPO?", "filters": {"authors": ["Cao"]}}\n')
+    ended = run("ask", "--file", file, "--json", "--data", filled)
+    assert ended.code == 3
+    first, error, last = ended.rows
+    assert first["question"] == "What is SOAR?"
+    assert error["line"] == 2
+    assert error["error"]["code"] == "input_error"  # type: ignore[index]  # an object
+    assert last["filters"] == {"authors": ["Cao"]}
+
+
+def test_questions_may_come_from_stdin_with_their_history(run: Run, filled: Path) -> None:
+    row = next(line for line in QUESTIONS.read_text().splitlines() if '"followup-01"' in line)
+    ended = run("ask", "--file", "-", "--json", "--data", filled, stdin=row + "\n")
+    assert ended.code == 0
+    assert "Udbhav Bamba" in str(ended.rows[0]["text"])
+
+
+def test_chat_understands_a_question_in_the_light_of_the_one_before(run: Run, filled: Path) -> None:
+    ended = run("chat", "--json", "--data", filled, stdin="What gains does XRPO report?\nWho wrote it?\n/quit\nnever asked\n")
+    assert ended.code == 0
+    assert len(ended.rows) == 2
+    assert "Udbhav Bamba" in str(ended.rows[1]["text"])
+
+
+def test_search_finds_papers_best_first(run: Run, filled: Path) -> None:
+    found = run("search", "video diffusion caching", "-k", 3, "--json", "--data", filled).rows
+    assert "LeMiCa" in found[0]["paper"]["abstract"]  # type: ignore[index]  # an object
+    assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)  # type: ignore[type-var]
+    assert len(found) == 3
+
+
+def test_papers_are_listed_one_a_line_in_order_of_arrival(run: Run, filled: Path) -> None:
+    papers = run("papers", "list", "--json", "--data", filled).rows
+    assert len(papers) == 44
+    assert papers[0]["authors"][0] == "Zhiyao Zhang"  # type: ignore[index]  # a list
+    assert len(run("papers", "list", "--author", "周欣", "--data", filled).out.splitlines()) == 1
+
+
+def test_a_removed_paper_is_neither_listed_nor_found(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.txt"
+    page.write_text(PAGE)
+    run("ingest", page, SAMPLES)
+    (paper,) = run("papers", "list", "--author", "Frost", "--json").rows
+    assert run("papers", "remove", paper["paper_id"], "--json").rows[0]["removed"] == 1
+    assert run("papers", "list", "--author", "Frost", "--json").rows == []
+    assert "Ada Frost" not in run("search", "snow", "-k", 44).out
+
+
+def test_showing_a_paper_that_is_not_there_ends_with_1_and_says_what_to_do(run: Run, filled: Path) -> None:
+    ended = run("papers", "show", "nobody", "--data", filled)
+    assert ended.code == 1
+    assert "papers list" in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_papers_are_exported_to_a_file(run: Run, filled: Path, tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    assert run("papers", "export", "--format", "csl-json", "--output", file, "--data", filled).code == 0
+    assert len(json.loads(file.read_text())) == 44
+    assert run("papers", "export", "--format", "bib", "--data", filled).out.count("@misc{") == 44
+
+
+def test_reindex_makes_the_indexes_anew(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.txt"
+    page.write_text(PAGE)
+    run("ingest", page)
+    assert run("reindex", "--json").rows[0]["papers"] == 1
+    assert "Ada Frost" in run("search", "snow").out
+
+
+def test_the_doctor_finds_each_part_and_says_what_to_do(run: Run, filled: Path) -> None:
+    findings = {str(row["part"]): row for row in run("doctor", "--json", "--data", filled).rows}
+    assert findings["catalogue"]["said"] == "44 papers, revision 1"
+    assert findings["LLM"]["state"] == "off"
+    assert "FOOTNOTE_LLM_MODEL" in str(findings["LLM"]["todo"])
+
+
+def test_the_doctor_ends_with_1_when_what_is_configured_does_not_work(
+    run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOOTNOTE_LLM_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("FOOTNOTE_LLM_MODEL", "nobody")
+    ended = run("doctor", "--data", filled)
+    assert ended.code == 1
+    assert "✗ LLM" in ended.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ask"],
+        ["ask", "why", "--file", "q.jsonl"],
+        ["ask", "why", "--top-k", "0"],
+        ["ask", "why", "--year-min", "soon"],
+        ["ingest"],
+        ["ingest", "x", "--format", "nonsense"],
+        ["papers", "export", "--format", "nonsense"],
+        ["nonsense"],
+        ["--nonsense"],
+    ],
+)
+def test_wrong_usage_ends_with_2(run: Run, words: list[str]) -> None:
+    ended = run(*words)
+    assert ended.code == 2
+    assert ended.out == ""
+
+
+def test_a_mistyped_setting_is_refused_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOOTNOTE_LLM_MODLE", "x")
+    ended = run("papers", "list")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "footnote: FOOTNOTE_LLM_MODLE is no setting; did you mean FOOTNOTE_LLM_MODEL?\n"
+
+
+def test_debug_shows_the_error_itself(tmp_path: Path) -> None:
+    with pytest.raises(FootnoteError, match="nobody"):
+        footnote.main(["--debug", "--data", str(tmp_path), "papers", "show", "nobody"])
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(filled: Path) -> None:
+    command = [sys.executable, "-m", "footnote", "papers", "export", "--format", "jsonl", "--data", str(filled)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr as errors:
+        assert errors.read() == b""
+    assert process.wait() == footnote.READER_GONE
+
+
+def test_asking_for_help_loads_no_server_and_no_index() -> None:
+    heavy = ("chromadb", "fastapi", "llama_index", "openai", "onnxruntime", "slack_bolt")
+    code = (
+        f"import sys, footnote\ntry: footnote.main(['--help'])\nexcept SystemExit: assert not set(sys.modules) & {set(heavy)!r}"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
