@@ -1,0 +1,42 @@
+"""A second local model, for questions that are not in a Latin script: multilingual-e5-small in int8 on onnxruntime."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from rag.embedding import SentenceEncoder
+from rag.encoder_graph import encoder_graph
+from rag.multilingual_e5 import PACKAGE, multilingual_e5
+from rag.packaged import package_folder
+from rag.types import Vectors
+
+MAX_TOKENS = 512
+
+
+def multilingual_installed() -> bool:
+    """Whether `footnote[multilingual]` is there. Nothing is loaded."""
+    return package_folder(PACKAGE) is not None
+
+
+class MultilingualEmbedder:
+    """multilingual-e5-small: mean of at most 512 tokens, 384 dimensions. Raises SettingsError if its package is not right.
+
+    Passages and questions carry the prefixes that it was trained with. `model` ends in the graph's own hash.
+    """
+
+    def __init__(self) -> None:
+        e5 = multilingual_e5()
+        graph = encoder_graph(e5.encoder)
+        self.model = f"multilingual-e5-small@int8-{hashlib.sha256(graph).hexdigest()[:8]}"
+        self._characters = e5.characters
+        self._encoder = SentenceEncoder(e5.tokenizer, e5.words, graph, MAX_TOKENS)
+        self.dimension = self._encoder.dimension
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), 384)."""
+        return self._encoder.vectors([f"passage: {text}".translate(self._characters) for text in texts])
+
+    def embed_question(self, question: str) -> Vectors:
+        """Shape (384,)."""
+        return self._encoder.vector(f"query: {question}".translate(self._characters))
