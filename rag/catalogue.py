@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select, update
 
 from rag.database import Database, aliases, facets, fingerprints, papers, redirects, sentence_vectors, state, whole_vectors
-from rag.errors import FootnoteError, NotFound
+from rag.errors import FootnoteError, InputError, NotFound
 from rag.filters import Names as FilterNames
 from rag.identity import Record, area_key, author_key, is_strong, match_key, readings, surname_key
 from rag.shelf import Shelf
@@ -24,6 +24,9 @@ Embedded = Mapping[str, Mapping[str, Vectors]]
 
 AT_ONCE = 1000
 """How many values one statement is given in an IN list."""
+
+MOST_IDS = 30_000
+"""How many ids a filter may name: the smallest number of values that every database takes in one statement is 32,766."""
 
 PAPER = (
     papers.c.paper_id,
@@ -233,16 +236,10 @@ class Catalogue:
     def filter_names(self) -> FilterNames:
         """What the words of a question may mean as filters: every venue and category, and whether papers have years."""
         with self.database.reading() as connection:
-            venues = (
-                connection.execute(select(papers.c.venue).where(LIVE, papers.c.venue.is_not(None)).distinct()).scalars().all()
-            )
-            areas = (
-                connection.execute(select(papers.c.category).where(LIVE, papers.c.category.is_not(None)).distinct())
-                .scalars()
-                .all()
-            )
+            venues = tuple(connection.scalars(select(papers.c.venue).where(LIVE, papers.c.venue.is_not(None)).distinct()))
+            areas = tuple(connection.scalars(select(papers.c.category).where(LIVE, papers.c.category.is_not(None)).distinct()))
             dated = connection.execute(select(papers.c.paper_id).where(LIVE, papers.c.year.is_not(None)).limit(1)).first()
-        return FilterNames(venues=tuple(venues), categories=tuple(areas), has_years=dated is not None)
+        return FilterNames(venues=venues, categories=areas, has_years=dated is not None)
 
     def names(self) -> Names:
         """All names that filters can match. Reads every paper: keep the result for as long as the revision stands."""
@@ -387,7 +384,7 @@ def facets_of(paper: Paper) -> set[tuple[str, str]]:
 
 
 def filtered(connection: Connection, query: Select[Any], filters: Filters) -> Select[Any]:  # Any: whatever columns were asked for
-    """`query` narrowed to live papers that pass."""
+    """`query` narrowed to live papers that pass. Raises InputError for more than MOST_IDS ids."""
     query = query.where(LIVE)
     if filters.year_min is not None:
         query = query.where(papers.c.year >= within(filters.year_min))
@@ -400,6 +397,8 @@ def filtered(connection: Connection, query: Select[Any], filters: Filters) -> Se
         query = query.where(having({"category": keys, "area": keys}))
     if filters.authors:
         query = query.where(having({"author": map(author_key, filters.authors), "surname": map(match_key, filters.authors)}))
+    if len(filters.paper_ids) > MOST_IDS:
+        raise InputError(f"A filter takes at most {MOST_IDS:,} paper ids; ask in parts.")
     if filters.paper_ids:
         moved = rows_of(connection, select(redirects), redirects.c.old_id, filters.paper_ids)
         heirs = {row.old_id: row.paper_id for row in moved}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,15 +12,16 @@ from sqlalchemy import (
     Boolean,
     Column,
     Connection,
+    Dialect,
     Engine,
     Float,
     Index,
     Integer,
     LargeBinary,
     MetaData,
-    String,
     Table,
     Text,
+    TypeDecorator,
     create_engine,
     event,
     func,
@@ -39,6 +41,19 @@ SCHEMA = 1
 WAIT_SECONDS = 30
 """How long a writer waits for another before it gives up."""
 
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class Words(TypeDecorator[str]):
+    """Text of any length. NUL and lone surrogates, which no database takes, become U+FFFD: as many characters as before."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return value and UNSTORABLE.sub("\ufffd", value)
+
+
 metadata = MetaData()
 
 state = Table(
@@ -54,23 +69,23 @@ papers = Table(
     "papers",
     metadata,
     Column("arrival", Integer, primary_key=True, autoincrement=False),
-    Column("paper_id", String(40), nullable=False, unique=True),
+    Column("paper_id", Words, nullable=False, unique=True),
     Column("revision", Integer, nullable=False),
     Column("deleted", Boolean, nullable=False),
     Column("version", Integer),
-    Column("text_hash", String(64), nullable=False, index=True),
+    Column("text_hash", Words, nullable=False, index=True),
     Column("year", Integer),
     Column("authors_truncated", Boolean, nullable=False),
-    Column("venue", Text),
-    Column("category", Text),
-    Column("title", Text),
-    Column("authors", Text, nullable=False),
-    Column("url", Text),
-    Column("doi", Text),
-    Column("keywords", Text, nullable=False),
-    Column("abstract", Text, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("sentences", Text, nullable=False),
+    Column("venue", Words),
+    Column("category", Words),
+    Column("title", Words),
+    Column("authors", Words, nullable=False),
+    Column("url", Words),
+    Column("doi", Words),
+    Column("keywords", Words, nullable=False),
+    Column("abstract", Words, nullable=False),
+    Column("text", Words, nullable=False),
+    Column("sentences", Words, nullable=False),
     Index("papers_by_revision", "revision", "paper_id", "deleted"),
     Index("papers_by_arrival", "deleted", "arrival", "paper_id", "text_hash", "year"),
 )
@@ -80,32 +95,32 @@ the indexes learn of it. `authors`, `keywords` and `sentences` are JSON."""
 aliases = Table(
     "aliases",
     metadata,
-    Column("alias", Text, primary_key=True),
-    Column("paper_id", String(40), nullable=False, index=True),
+    Column("alias", Words, primary_key=True),
+    Column("paper_id", Words, nullable=False, index=True),
 )
 """`doi:10.…`, `arxiv:2401.00001`, `id:…`: other names of a paper."""
 
 fingerprints = Table(
     "fingerprints",
     metadata,
-    Column("fingerprint", String(64), primary_key=True),
-    Column("paper_id", String(40), primary_key=True, index=True),
+    Column("fingerprint", Words, primary_key=True),
+    Column("paper_id", Words, primary_key=True, index=True),
 )
 """Hashes of every abstract a paper has had; two papers may share one (two DOIs, one abstract)."""
 
 redirects = Table(
     "redirects",
     metadata,
-    Column("old_id", String(40), primary_key=True),
-    Column("paper_id", String(40), nullable=False, index=True),
+    Column("old_id", Words, primary_key=True),
+    Column("paper_id", Words, nullable=False, index=True),
 )
 """Ids of papers that turned out to be another one."""
 
 facets = Table(
     "facets",
     metadata,
-    Column("kind", String(8), primary_key=True),
-    Column("key", Text, primary_key=True),
+    Column("kind", Words, primary_key=True),
+    Column("key", Words, primary_key=True),
     Column("arrival", Integer, primary_key=True, index=True),
     sqlite_with_rowid=False,
 )
@@ -114,8 +129,8 @@ facets = Table(
 whole_vectors = Table(
     "whole_vectors",
     metadata,
-    Column("model", String(200), primary_key=True),
-    Column("text_hash", String(64), primary_key=True, index=True),
+    Column("model", Words, primary_key=True),
+    Column("text_hash", Words, primary_key=True, index=True),
     Column("vector", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -124,8 +139,8 @@ whole_vectors = Table(
 sentence_vectors = Table(
     "sentence_vectors",
     metadata,
-    Column("model", String(200), primary_key=True),
-    Column("text_hash", String(64), primary_key=True, index=True),
+    Column("model", Words, primary_key=True),
+    Column("text_hash", Words, primary_key=True, index=True),
     Column("vectors", LargeBinary, nullable=False),
 )
 """float16, shape (sentences, dimension)."""
@@ -133,13 +148,13 @@ sentence_vectors = Table(
 conversations = Table(
     "conversations",
     metadata,
-    Column("conversation_id", String(40), primary_key=True),
-    Column("owner", String(64), nullable=False),
-    Column("title", Text, nullable=False),
+    Column("conversation_id", Words, primary_key=True),
+    Column("owner", Words, nullable=False),
+    Column("title", Words, nullable=False),
     Column("created", Float, nullable=False),
     Column("updated", Float, nullable=False),
     Column("messages", Integer, nullable=False),
-    Column("locked_by", String(40)),
+    Column("locked_by", Words),
     Column("locked_until", Float),
     Index("conversations_by_owner", "owner", "updated", "conversation_id"),
 )
@@ -147,47 +162,47 @@ conversations = Table(
 messages = Table(
     "messages",
     metadata,
-    Column("conversation_id", String(40), primary_key=True),
+    Column("conversation_id", Words, primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("role", String(9), nullable=False),
-    Column("content", Text, nullable=False),
-    Column("answer_id", String(40)),
+    Column("role", Words, nullable=False),
+    Column("content", Words, nullable=False),
+    Column("answer_id", Words),
     Column("created", Float, nullable=False),
 )
 
 answers = Table(
     "answers",
     metadata,
-    Column("answer_id", String(40), primary_key=True),
-    Column("owner", String(64), nullable=False, index=True),
-    Column("conversation_id", String(40), index=True),
+    Column("answer_id", Words, primary_key=True),
+    Column("owner", Words, nullable=False, index=True),
+    Column("conversation_id", Words, index=True),
     Column("revision", Integer, nullable=False),
     Column("created", Float, nullable=False),
-    Column("answer", Text, nullable=False),
+    Column("answer", Words, nullable=False),
 )
 
 feedback = Table(
     "feedback",
     metadata,
-    Column("answer_id", String(40), primary_key=True),
-    Column("owner", String(64), primary_key=True),
-    Column("verdict", String(4), nullable=False),
-    Column("comment", Text, nullable=False),
+    Column("answer_id", Words, primary_key=True),
+    Column("owner", Words, primary_key=True),
+    Column("verdict", Words, nullable=False),
+    Column("comment", Words, nullable=False),
     Column("created", Float, nullable=False),
 )
 
 threads = Table(
     "threads",
     metadata,
-    Column("thread", String(200), primary_key=True),
-    Column("conversation_id", String(40), nullable=False, index=True),
+    Column("thread", Words, primary_key=True),
+    Column("conversation_id", Words, nullable=False, index=True),
 )
 """Which conversation a thread elsewhere (Slack) is: `team/channel/ts`."""
 
 events = Table(
     "events",
     metadata,
-    Column("event", String(200), primary_key=True),
+    Column("event", Words, primary_key=True),
     Column("expires", Float, nullable=False, index=True),
 )
 """Events already dealt with, kept until they can no longer be delivered again."""
