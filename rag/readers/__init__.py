@@ -13,8 +13,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rag.errors import UnreadableFile
+from rag.readers.arxiv_atom import read_arxiv_atom
+from rag.readers.bibtex import read_bibtex
 from rag.readers.detect import detect
 from rag.readers.json_records import read_json, read_jsonl
+from rag.readers.nbib import read_nbib
+from rag.readers.pubmed_xml import read_pubmed_xml
+from rag.readers.ris import read_ris
 from rag.readers.search_page import read_search_page
 from rag.readers.source import DAMAGE, Source
 from rag.readers.table import read_table
@@ -28,11 +33,16 @@ READERS: dict[str, Reader] = {
     "jsonl": read_jsonl,
     "csv": read_table,
     "tsv": read_table,
+    "arxiv-atom": read_arxiv_atom,
+    "pubmed-xml": read_pubmed_xml,
+    "nbib": read_nbib,
+    "bibtex": read_bibtex,
+    "ris": read_ris,
 }
 FORMATS: tuple[str, ...] = ("auto", *READERS)
 """Names for `--format`."""
 
-ACCEPTED = "the text of a paper-search page, JSON, JSON Lines, CSV, TSV"
+ACCEPTED = "the text of a paper-search page, JSON, JSON Lines, CSV, TSV, arXiv Atom, PubMed XML, NBIB, BibTeX, RIS"
 LONGEST_ABSTRACT = 100_000
 """Characters; a longer abstract is rejected, never cut (DESIGN §2)."""
 

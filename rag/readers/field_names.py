@@ -25,7 +25,8 @@ AUTHORS = _names(
 )
 VENUE = _names(
     """venue publicationvenue conference journal journalname journaltitle booktitle containertitle publicationtitle sourcetitle
-    proceeding proceedings hostvenue primarylocation journalref journalinfo secondarytitle venueid so 期刊 会议 来源"""
+    proceeding proceedings hostvenue primarylocation journalref journalinfo secondarytitle alternatetitle3
+    venueid so 期刊 会议 来源"""
 )
 YEAR = _names(
     """year publicationyear pubyear publishedyear yearpublished conferenceyear py versions published publicationdate publisheddate

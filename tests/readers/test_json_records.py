@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.errors import UnreadableFile
@@ -304,6 +304,7 @@ def test_lone_surrogates_and_nul_become_replacement_characters(escaped: str, rea
     assert paper(f'{{"title": "T", "abstract": "{escaped}"}}', format).abstract == read_as
 
 
+@settings(deadline=None)
 @given(texts=st.lists(st.text(max_size=30), min_size=1), indent=st.sampled_from([None, 1]), size=st.integers(1, 40))
 def test_abstracts_come_back_verbatim_however_the_bytes_arrive(texts: list[str], indent: int | None, size: int) -> None:
     data = json.dumps([{"title": "T", "abstract": text} for text in texts], indent=indent).encode()

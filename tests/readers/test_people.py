@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.readers.people import people
@@ -78,6 +78,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(value=VALUES)
 def test_any_value_gives_names_without_white_space_around_them(value: object) -> None:
     names, _ = people(value)

@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.errors import UnreadableFile
@@ -34,6 +34,7 @@ def test_a_stray_byte_in_utf8_spoils_that_byte_alone() -> None:
     assert paper(PAGE.encode().replace(b"kite f", b"kite\xff f")).abstract == ABSTRACT.replace("kite", "kite\ufffd")
 
 
+@settings(deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), sizes=st.integers(1, 9))
 def test_utf8_is_never_read_as_anything_else(text: str, sizes: int) -> None:
     data = text.encode()
@@ -42,6 +43,7 @@ def test_utf8_is_never_read_as_anything_else(text: str, sizes: int) -> None:
     assert "".join(decoded(data[i : i + sizes] for i in range(0, len(data), sizes))) == text.removeprefix("\ufeff")
 
 
+@settings(deadline=None)
 @given(text=st.text("ab\n", max_size=60), cut=st.integers(0, 60))
 def test_lines_do_not_depend_on_where_the_text_is_cut(text: str, cut: int) -> None:
     assert list(split_lines([text[:cut], text[cut:]])) == text.removesuffix("\n").split("\n") if text else True
@@ -120,6 +122,7 @@ def test_a_format_given_by_hand_that_fits_no_record_is_told(format: str) -> None
         items(b"\x00", format)
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=300), format=st.sampled_from(FORMATS))
 def test_no_bytes_raise_anything_but_unreadable_file(data: bytes, format: str) -> None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.errors import UnreadableFile
@@ -179,6 +179,7 @@ RECORDS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(records=RECORDS, blanks=st.sampled_from(["\n\n", "\n \n", "\n\n\n\n", "\r\n\r\n"]))
 def test_whatever_papers_are_on_the_page_come_back_as_they_are(
     records: list[tuple[str | None, list[str], bool, str]], blanks: str

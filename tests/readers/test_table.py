@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.errors import UnreadableFile
@@ -75,6 +75,7 @@ def test_a_table_without_a_column_for_abstracts_is_none_of_the_formats(text: str
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0"), max_size=20)
 
 
+@settings(deadline=None)
 @given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5))
 def test_cells_come_back_verbatim(rows: list[tuple[str, str]]) -> None:
     text = io.StringIO()
