@@ -1,6 +1,7 @@
 """Chat and embedding models behind any OpenAI-compatible server: the one file that talks through the openai client.
 
 The client reads `OPENAI_*` variables by itself; it is told everything here, so that no key meant for one server reaches another.
+Importing it takes most of a second: import this file where a model is configured, and only there.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import os
 import re
 import time
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import openai
+from openai.types.chat import ChatCompletionChunk
 
 from rag.errors import LLMRefused, LLMUnavailable, SettingsError
 from rag.openai_faults import (
@@ -32,10 +36,6 @@ from rag.openai_wire import MAX_TOKENS, Ask, Chunk, json_in, parameter_not_taken
 from rag.protocols import Delta
 from rag.reasoning import ReasoningFilter
 from rag.types import Usage, Vectors
-
-if TYPE_CHECKING:
-    import openai
-    from openai.types.chat import ChatCompletionChunk
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "none"
@@ -62,13 +62,14 @@ def credentials(base_url: str, api_key: str, environment: Mapping[str, str]) -> 
     return (environment.get("OPENAI_BASE_URL") or OPENAI, key) if key else None
 
 
-def endpoint(setting: str, model: str, base_url: str, api_key: str) -> Endpoint:
-    """Checks what was configured; without a base URL, OpenAI's own. Raises SettingsError."""
-    if not base_url and not api_key:
-        raise SettingsError(f"{setting}_API_KEY is not set; it is needed for {OPENAI}.")
-    if base_url and not re.match(r"https?://[^/\s]", base_url):
+def read_endpoint(setting: str, model: str, base_url: str, api_key: str) -> Endpoint:
+    """Checks what was configured. Raises SettingsError."""
+    found = credentials(base_url, api_key, os.environ)
+    if found is None:
+        raise SettingsError(f"{setting}_API_KEY is not set, nor is OPENAI_API_KEY; one is needed for {OPENAI}.")
+    if not re.match(r"https?://[^/\s]", found[0]):
         raise SettingsError(f"{setting}_BASE_URL must start with http:// or https://, for example http://localhost:11434/v1.")
-    return Endpoint(setting, model, (base_url or OPENAI).rstrip("/"), api_key or NO_KEY)
+    return Endpoint(setting, model, found[0].rstrip("/"), found[1] or NO_KEY)
 
 
 def forget_environment(client: openai.AsyncOpenAI | openai.OpenAI) -> None:
@@ -97,16 +98,15 @@ class OpenAIChat:
     """A chat model; implements `rag.protocols.LLM`. Raises SettingsError for an address that is none."""
 
     def __init__(self, model: str, base_url: str = "", api_key: str = "", timeout: float = 120.0) -> None:
-        self._endpoint = endpoint("FOOTNOTE_LLM", model, base_url, api_key)
+        self.endpoint = read_endpoint("FOOTNOTE_LLM", model, base_url, api_key)
         self._timeout = timeout
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = weakref.WeakKeyDictionary()
         self._not_taken: frozenset[str] = frozenset()
         self._wary = False
-        import openai as _  # noqa: F401  # a second's work, better done now than while somebody waits
 
     @property
     def model(self) -> str:
-        return self._endpoint.model
+        return self.endpoint.model
 
     async def stream(self, system: str, user: str, *, max_tokens: int = MAX_TOKENS) -> AsyncGenerator[Delta, None]:
         """The answer as it comes, without its reasoning. Closing the generator closes the connection.
@@ -128,12 +128,12 @@ class OpenAIChat:
                 text += delta.text
                 usage = delta.usage or usage
                 if delta.cut:
-                    raise LLMUnavailable(f"{self._endpoint} was cut off at {max_tokens} tokens before it had answered.")
+                    raise LLMUnavailable(f"{self.endpoint} was cut off at {max_tokens} tokens before it had answered.")
         if json_schema is None:
             return text, usage
         found = json_in(text)
         if found is None:
-            raise LLMUnavailable(f"{self._endpoint} was asked for JSON and gave none.")
+            raise LLMUnavailable(f"{self.endpoint} was asked for JSON and gave none.")
         return found, usage
 
     async def aclose(self) -> None:
@@ -155,13 +155,11 @@ class OpenAIChat:
         self._wary |= reasoning.lone_closing_tag
         if empty and not rest.strip():
             why = f" within {ask.max_tokens} tokens" if finish == "length" else ""
-            raise LLMUnavailable(f"{self._endpoint} gave no answer{why}.")
+            raise LLMUnavailable(f"{self.endpoint} gave no answer{why}.")
         yield Delta(rest, usage, cut=finish == "length")
 
     async def _chunks(self, ask: Ask) -> AsyncGenerator[Chunk, None]:
         """The chunks of the first attempt that gets as far as a token; pauses between attempts count into the answer's time."""
-        import openai
-
         deadline = Deadline(self._timeout)
         for attempt in itertools.count(1):
             started = False
@@ -175,12 +173,12 @@ class OpenAIChat:
                 raise LLMUnavailable(self._too_slow(deadline)) from error
             except ValueError as error:  # json's and pydantic's
                 raise LLMUnavailable(
-                    f"{self._endpoint} sent what is no chat completion. Is {self._endpoint.setting}_BASE_URL right?"
+                    f"{self.endpoint} sent what is no chat completion. Is {self.endpoint.setting}_BASE_URL right?"
                 ) from error
             except openai.APIError as error:
                 pause = None if started else pause_before_retry(error, attempt, WHILE_SOMEBODY_WAITS)
                 if pause is None or pause >= deadline.remaining():
-                    raise explain(error, self._endpoint, started=started) from error
+                    raise explain(error, self.endpoint, started=started) from error
             await asyncio.sleep(pause)
 
     async def _attempt(self, ask: Ask, deadline: Deadline) -> AsyncGenerator[Chunk, None]:
@@ -191,7 +189,7 @@ class OpenAIChat:
             while not finished:
                 chunk = read_chunk(await deadline.wait(_next(stream)))
                 if chunk.finish == "content_filter":
-                    raise LLMRefused(SENTENCES["filter"].format(here=self._endpoint))
+                    raise LLMRefused(SENTENCES["filter"].format(here=self.endpoint))
                 finished = chunk.finish is not None
                 yield chunk
             yield Chunk(usage=await _usage(stream, deadline))
@@ -200,8 +198,6 @@ class OpenAIChat:
 
     async def _open(self, ask: Ask, deadline: Deadline) -> openai.AsyncStream[ChatCompletionChunk]:
         """Sends the request, without whatever parameter the server says it does not take, and remembers that."""
-        import openai
-
         not_taken = self._not_taken
         while True:
             request = ask.request(self.model, not_taken)
@@ -218,11 +214,9 @@ class OpenAIChat:
 
     def _client(self) -> openai.AsyncOpenAI:
         """This event loop's client: connections do not move between loops."""
-        import openai
-
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
-            here = self._endpoint
+            here = self.endpoint
             client = openai.AsyncOpenAI(api_key=here.api_key, base_url=here.base_url, timeout=self._timeout, max_retries=0)
             forget_environment(client)
             self._clients[loop] = client
@@ -231,14 +225,12 @@ class OpenAIChat:
     def _too_slow(self, deadline: Deadline) -> str:
         """Which of the two limits was passed."""
         if deadline.remaining() <= 0:
-            return f"{self._endpoint} had not finished after {self._timeout:g} s ({self._endpoint.setting}_TIMEOUT)."
-        return f"{self._endpoint} gave nothing for {self._timeout / 2:g} s (half of {self._endpoint.setting}_TIMEOUT)."
+            return f"{self.endpoint} had not finished after {self._timeout:g} s ({self.endpoint.setting}_TIMEOUT)."
+        return f"{self.endpoint} gave nothing for {self._timeout / 2:g} s (half of {self.endpoint.setting}_TIMEOUT)."
 
 
 async def _next(stream: openai.AsyncStream[ChatCompletionChunk]) -> ChatCompletionChunk:
     """Raises openai.APIConnectionError where the stream ends: it was not finished."""
-    import openai
-
     try:
         return await anext(stream)
     except StopAsyncIteration:
@@ -247,8 +239,6 @@ async def _next(stream: openai.AsyncStream[ChatCompletionChunk]) -> ChatCompleti
 
 async def _usage(stream: openai.AsyncStream[ChatCompletionChunk], deadline: Deadline) -> Usage | None:
     """The token counts that follow the end of the answer, if they come soon; the answer does not depend on them."""
-    import openai
-
     try:
         while True:
             chunk = read_chunk(await deadline.wait(_next(stream), at_most=USAGE_SECONDS))
@@ -262,20 +252,18 @@ class OpenAIEmbedder:
     """An embedding model; implements `rag.protocols.Embedder`, as far as its server repeats itself bit for bit."""
 
     def __init__(self, model: str, base_url: str = "", api_key: str = "") -> None:
-        self._endpoint = endpoint("FOOTNOTE_EMBEDDING", model, base_url, api_key)
+        self.endpoint = read_endpoint("FOOTNOTE_EMBEDDING", model, base_url, api_key)
         self._dimension = 0
         self.tokens_used = 0
-        import openai
-
         self._client = openai.OpenAI(
-            api_key=self._endpoint.api_key, base_url=self._endpoint.base_url, timeout=EMBED_SECONDS, max_retries=0
+            api_key=self.endpoint.api_key, base_url=self.endpoint.base_url, timeout=EMBED_SECONDS, max_retries=0
         )
         forget_environment(self._client)
 
     @property
     def model(self) -> str:
         """`openai:` and the model's own name, wherever it is served."""
-        return f"openai:{self._endpoint.model}"
+        return f"openai:{self.endpoint.model}"
 
     @property
     def dimension(self) -> int:
@@ -300,13 +288,11 @@ class OpenAIEmbedder:
 
     def _embed(self, texts: Sequence[str], patience: Patience) -> Vectors:
         """One batch; halved, then its texts shortened, until none is too long for the model."""
-        import openai
-
         try:
             return self._unit(self._request(texts, patience), len(texts))
         except openai.APIError as error:
             if fault_of(error) != "overflow" or (len(texts) == 1 and len(texts[0]) <= SHORTEST):
-                raise explain(error, self._endpoint) from error
+                raise explain(error, self.endpoint) from error
         if len(texts) == 1:
             return self._embed([texts[0][: len(texts[0]) // 2]], patience)
         middle = len(texts) // 2
@@ -314,11 +300,9 @@ class OpenAIEmbedder:
 
     def _request(self, texts: Sequence[str], patience: Patience) -> openai.types.CreateEmbeddingResponse:
         """Raises openai.APIError."""
-        import openai
-
         for attempt in itertools.count(1):
             try:
-                return self._client.embeddings.create(model=self._endpoint.model, input=list(texts), encoding_format="float")
+                return self._client.embeddings.create(model=self.endpoint.model, input=list(texts), encoding_format="float")
             except openai.APIError as error:
                 pause = pause_before_retry(error, attempt, patience)
                 if pause is None:
@@ -330,11 +314,11 @@ class OpenAIEmbedder:
         """The vectors in the order of the texts, at unit length. Raises LLMUnavailable unless each text has a proper one."""
         rows = [row.embedding for row in sorted(response.data or [], key=lambda row: row.index)]
         if len(rows) != count or len({self._dimension or len(rows[0]), *map(len, rows)}) != 1:
-            raise LLMUnavailable(f"{self._endpoint} did not give one vector of one length for each text.")
+            raise LLMUnavailable(f"{self.endpoint} did not give one vector of one length for each text.")
         vectors = np.array(rows, dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise LLMUnavailable(f"{self._endpoint} gave vectors without a length.")
+            raise LLMUnavailable(f"{self.endpoint} gave vectors without a length.")
         self._dimension = vectors.shape[1]
         self.tokens_used += response.usage.total_tokens if response.usage else 0
         unit: Vectors = vectors / lengths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -90,7 +90,7 @@ class LLM(Protocol):
     def model(self) -> str:
         """The model's name as its server knows it."""
 
-    def stream(self, system: str, user: str, *, max_tokens: int = ...) -> AsyncIterator[Delta]:
+    def stream(self, system: str, user: str, *, max_tokens: int = ...) -> AsyncGenerator[Delta, None]:
         """The answer's text as it comes, reasoning removed. Closing the iterator closes the connection."""
 
     async def complete(

@@ -351,8 +351,18 @@ def test_the_openai_key_goes_only_where_it_belongs(
     assert credentials(base_url, key, environment) == expected
 
 
+@pytest.mark.parametrize("make", [OpenAIChat, OpenAIEmbedder])
+def test_with_nothing_but_the_openai_key_openai_is_asked(
+    make: Callable[[str], OpenAIChat | OpenAIEmbedder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert (make("m").endpoint.base_url, make("m").endpoint.api_key) == (OPENAI, "sk-1")
+
+
 @pytest.mark.parametrize("make", [lambda: OpenAIChat("m"), lambda: OpenAIEmbedder("m"), lambda: OpenAIChat("m", "localhost:1")])
-def test_settings_that_cannot_work_are_refused(make: Callable[[], object]) -> None:
+def test_settings_that_cannot_work_are_refused(make: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(SettingsError, match="FOOTNOTE_"):
         make()
 
