@@ -47,8 +47,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield sqlite_url(tmp_path / "footnote.db")
         return
     server: PostgresServer = request.getfixturevalue("postgres")
-    with server.fresh_database() as url:
-        yield url
+    yield server.emptied()
 
 
 @pytest.fixture

@@ -37,6 +37,13 @@ class PostgresServer:
             yield self.url(name)
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
+    def emptied(self, database: str = "postgres") -> str:
+        """The URL of `database` with nothing in it: quicker than a new one."""
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            connection.execute("DROP SCHEMA public CASCADE")
+            connection.execute("CREATE SCHEMA public")
+        return self.url(database)
+
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
