@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from api.errors import ApiError
+from api.leaving import stop
 from api.lifecycle import Lifecycle
 from api.limits import Generations
 from api.logs import EXTRA
@@ -63,8 +64,7 @@ class Work:
                         raise item.error
                     yield item
             finally:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+                await stop(task)
 
     async def _produce(self, source: AsyncIterator[T], items: asyncio.Queue[T | _Failed | None]) -> None:
         """A task of its own: what the source enters it leaves in the same task, whoever reads the items."""

@@ -7,12 +7,12 @@ from typing import get_args
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
-from api.context import Asker, The
+from api.context import OWN, Asker, The
 from api.export import Form, cited_in, described, export_response
 from api.schemas import FeedbackIn, FeedbackOut, KeptAnswerOut, Name
 from rag.journal import KeptAnswer
 
-router = APIRouter(tags=["answers"])
+router = APIRouter(tags=["answers"], prefix=OWN)
 
 
 def _add_export(form: Form) -> None:

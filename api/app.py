@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
@@ -13,7 +13,7 @@ import api.errors
 from api import answers, ask, conversations, openai_chat, operations, papers, upload
 from api.answering import Answering, Work
 from api.body_limit import BodyLimit
-from api.context import WITH_KEY, Context
+from api.context import OWN, WITH_KEY, Context
 from api.headers import SecurityHeaders
 from api.library import Library
 from api.lifecycle import Lifecycle, on_signals
@@ -47,11 +47,9 @@ def create_app(library: Library, settings: Settings, keys: Keys) -> FastAPI:
         redoc_url=None,
     )
     app.state.context = context
-    own = APIRouter(prefix="/api/v1", dependencies=WITH_KEY, responses=OWN_ERRORS)
     for part in (ask, conversations, answers, upload, papers):
-        own.include_router(part.router)
-    app.include_router(own)
-    app.include_router(openai_chat.router, prefix="/v1", dependencies=WITH_KEY, responses=OPENAI_ERRORS)
+        app.include_router(part.router, dependencies=WITH_KEY, responses=OWN_ERRORS)
+    app.include_router(openai_chat.router, dependencies=WITH_KEY, responses=OPENAI_ERRORS)
     app.include_router(operations.router, responses=OWN_ERRORS)
     api.errors.install(app)
     add_site(app)
@@ -83,7 +81,7 @@ def middleware(settings: Settings, keys: Keys, metrics: Metrics) -> list[Middlew
         Middleware(SecurityHeaders),
         *([cors] if origins else []),
         Middleware(Gate, keys=keys, rate=RateLimit(settings.rate_limit), origins=origins),
-        Middleware(BodyLimit, larger={"/api/v1/papers": upload.LIMIT}),
+        Middleware(BodyLimit, larger={f"{OWN}/papers": upload.LIMIT}),
     ]
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from api.answering import Ask, closing, whole
-from api.context import Asker, The
+from api.context import OWN, Asker, The
 from api.errors import problem, trouble_of
 from api.leaving import unless_client_leaves
 from api.schemas import AnswerOut, AskIn
@@ -18,7 +18,7 @@ from rag.types import Answer, AnswerDone, AnswerEvent, PapersFound, SentenceRead
 from rag.wire import answer_to_json, citation_to_json, filters_to_json, scored_to_json, sentence_to_json
 
 log = logging.getLogger(__name__)
-router = APIRouter(tags=["ask"])
+router = APIRouter(tags=["ask"], prefix=OWN)
 
 STREAMED = {
     "description": "The answer; with `Accept: text/event-stream` as events `papers` (PapersEvent), `sentence` (SentenceEvent) "

@@ -57,4 +57,7 @@ def admin_of(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
 The = Annotated[Context, Depends(context_of)]
 Asker = Annotated[Caller, Depends(caller_of)]
 Admin = Annotated[Caller, Depends(admin_of)]
+OWN = "/api/v1"
+"""Where our own API is. Routers carry their whole prefix, so that `scope["route"]` tells the whole path's template."""
+
 WITH_KEY = [Security(bearer)]

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 
 from api.answering import Ask
 from api.ask import STREAMED, answer_response
-from api.context import Asker, Context, The
+from api.context import OWN, Asker, Context, The
 from api.export import Form, cited_in, described, export_response
 from api.schemas import (
     AnswerOut,
@@ -30,7 +30,7 @@ from rag.errors import Busy
 from rag.journal import Conversation, Journal, Message, TurnTaken
 from rag.types import Answer, AnswerEvent
 
-router = APIRouter(tags=["conversations"], prefix="/conversations")
+router = APIRouter(tags=["conversations"], prefix=f"{OWN}/conversations")
 
 LOOK_AGAIN = 0.1
 """Seconds between two looks whether the conversation's turn is free."""
@@ -116,10 +116,11 @@ async def in_turn(the: Context, owner: str, conversation_id: str, body: MessageI
 
 async def take_turn(the: Context, owner: str, conversation_id: str) -> TurnTaken:
     """Waits for the conversation to be free. Raises Busy when it is not within the deadline of an answer."""
+    journal, seconds = the.library.journal, the.work.deadline + SPARE
     give_up_at = asyncio.get_running_loop().time() + the.work.deadline
     while True:
         try:
-            return await the.threads.run(lambda: the.library.journal.take_turn(owner, conversation_id, the.work.deadline + SPARE))
+            return await the.threads.take(lambda: journal.take_turn(owner, conversation_id, seconds), journal.give_up)
         except Busy:
             if asyncio.get_running_loop().time() > give_up_at:
                 raise

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import TypeVar
 
+from anyio import CancelScope
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
@@ -25,9 +26,17 @@ async def unless_client_leaves(request: Request, work: Coroutine[object, object,
             return task.result()
         raise ClientDisconnect
     finally:
-        for one in (task, gone):
-            one.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
+        await stop(gone)
+        await stop(task)
+
+
+async def stop(task: asyncio.Future[T]) -> None:
+    """Cancels a task and waits for it to end, once: neither a cancelled scope nor `gather` may cancel its cleaning up."""
+    task.cancel()
+    with CancelScope(shield=True):
+        await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()  # seen, so that asyncio does not complain
 
 
 async def _disconnected(request: Request) -> None:

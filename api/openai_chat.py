@@ -20,10 +20,10 @@ from api.leaving import unless_client_leaves
 from api.openai_schemas import ANSWERS, CHAT, ChatIn, ChatMessage, ChatOut, ModelOut, ModelsOut
 from api.schemas import QUESTION_LIMIT
 from api.sse import EventStream, begun, message, with_pings
-from rag.types import Answer, AnswerDone, AnswerEvent, Citation, PapersFound, SentenceReady, Turn, Usage
+from rag.types import Answer, AnswerDone, AnswerEvent, Citation, PapersFound, SentenceReady, Usage
 
 log = logging.getLogger(__name__)
-router = APIRouter(tags=["openai"])
+router = APIRouter(tags=["openai"], prefix="/v1")
 
 DONE = b"data: [DONE]\n\n"
 TOP_N = 8
@@ -133,17 +133,12 @@ def read_messages(messages: Sequence[ChatMessage]) -> Ask:
     if len(question) > QUESTION_LIMIT:
         detail = f"A question may have {QUESTION_LIMIT:,} characters; this one has {len(question):,}."
         raise ApiError(400, "context_length_exceeded", detail, param="messages")
-    return Ask(question, joined(said[:-1]), top_n=TOP_N)
+    return Ask(question, said[:-1], top_n=TOP_N)
 
 
 def is_speech(message: ChatMessage) -> bool:
     """Whether a person or the model said it, and said something."""
     return message.role in ("user", "assistant") and bool(message.text.strip())
-
-
-def joined(turns: Sequence[Turn]) -> list[Turn]:
-    """Turns that alternate: of several by the same speaker in a row the last counts."""
-    return [turn for turn, after in zip(turns, [*turns[1:], None], strict=True) if after is None or after.role != turn.role]
 
 
 async def pass_through(the: Context, messages: Sequence[ChatMessage]) -> AsyncGenerator[Piece, None]:

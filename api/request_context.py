@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import error_response, trouble_of
@@ -57,6 +58,8 @@ class RequestContext:
     async def _answer(self, scope: Scope, receive: Receive, send: Send, started: Callable[[], bool]) -> None:
         try:
             await self.app(scope, receive, send)
+        except ClientDisconnect:
+            return
         except Exception as error:
             log.exception("unforeseen error")
             if started():
@@ -64,7 +67,7 @@ class RequestContext:
             await error_response(scope["path"], trouble_of(error))(scope, receive, send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", None) or "none"
+        route = getattr(scope.get("route"), "path_format", None) or "none"
         method = scope["method"] if scope["method"] in METHODS else "other"
         self.metrics.request(method, route, status, seconds)
         caller = scope.get("state", {}).get("caller")

@@ -14,7 +14,7 @@ from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.types import Send
 
 from api.answering import closing
-from api.leaving import unless_client_leaves
+from api.leaving import stop, unless_client_leaves
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -90,5 +90,4 @@ async def with_pings(chunks: AsyncGenerator[bytes, None], every: float = PING_SE
             except StopAsyncIteration:
                 return
             finally:
-                pending.cancel()
-                await asyncio.gather(pending, return_exceptions=True)
+                await stop(pending)

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.datastructures import UploadFile
 
-from api.context import Admin, The
+from api.context import OWN, Admin, The
 from api.errors import ApiError, FieldError, Rejections
 from api.schemas import IngestReportOut
 from rag.ingest import Source
@@ -22,7 +22,7 @@ from rag.types import IngestReport
 from rag.wire import report_to_json
 
 log = logging.getLogger(__name__)
-router = APIRouter(tags=["papers"])
+router = APIRouter(tags=["papers"], prefix=OWN)
 
 LIMIT = 100 * 2**20
 """Bytes of an upload; larger files go in by `footnote ingest`."""

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -154,7 +154,7 @@ class FakeEngine:
 
     async def stream(
         self, question: str, *, history: Sequence[Turn] = (), filters: Filters = Filters(), top_n: int = 8
-    ) -> AsyncIterator[AnswerEvent]:
+    ) -> AsyncGenerator[AnswerEvent, None]:
         """The events of one answer."""
         self.asked.append(Asked(question, tuple(history), filters, top_n))
         self.running += 1
