@@ -104,13 +104,17 @@ class HybridRetriever(BaseRetriever):
         self, found: IndexedPaper, vector: Vectors, space: Space, keyword: Mapping[str, float], ideal: float
     ) -> Retrieved:
         assert found.vectors is not None
-        cosines = space.rescaled(found.vectors @ vector)
-        dense = float(cosines[0])
-        if len(cosines) > 1:
-            dense = WHOLE_SHARE * dense + (1 - WHOLE_SHARE) * float(np.sort(cosines[1:])[-2:].mean())
         words = min(1.0, keyword.get(found.paper.paper_id, 0.0) / ideal) if ideal else 0.0
-        score = (1 - KEYWORD_SHARE) * dense + KEYWORD_SHARE * words
-        return Retrieved(found, score=score, dense=dense, keyword=words, sentence_scores=tuple(map(float, cosines[1:])))
+        return fused(found, space.rescaled(found.vectors @ vector), words)
+
+
+def fused(found: IndexedPaper, cosines: Vectors, words: float) -> Retrieved:
+    """`cosines` of the whole and of each sentence to the question, and the keyword score, as one score; all in [0, 1]."""
+    dense = float(cosines[0])
+    if len(cosines) > 1:
+        dense = WHOLE_SHARE * dense + (1 - WHOLE_SHARE) * float(np.sort(cosines[1:])[-2:].mean())
+    score = (1 - KEYWORD_SHARE) * dense + KEYWORD_SHARE * words
+    return Retrieved(found, score=score, dense=dense, keyword=words, sentence_scores=tuple(map(float, cosines[1:])))
 
 
 def as_node(found: Retrieved | ScoredPaper) -> NodeWithScore:
