@@ -264,3 +264,10 @@ def with_markers(text: str, numbers: Sequence[int]) -> str:
 def without_markers(text: str) -> str:
     """A sentence's words alone."""
     return tidied(text, lambda _: None).text
+
+
+def in_round_brackets(text: str) -> str:
+    """`text` with whatever would be taken for a marker put in round brackets instead."""
+    masked = Masked()
+    content = masked.feed(text, whole=True)
+    return masked.written(_MARK.sub(lambda found: f"({', '.join(map(str, masked.numbers(found[0])))})", content))
