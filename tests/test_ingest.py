@@ -177,16 +177,14 @@ class Meddler(HashEmbedder):
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
         if self.times:
             self.times -= 1
-            commit(
-                self.others,
-                raw_paper("trees", title=f"Changed {self.times}", version=9 - self.times, external_ids=("doi:10.1/x",)),
-            )
+            newer = raw_paper("trees", title=f"Changed {self.times}", version=100 - self.times, external_ids=("doi:10.1000/x",))
+            commit(self.others, newer)
         return super().embed_texts(texts)
 
 
 def test_a_paper_changed_meanwhile_is_planned_and_embedded_again(catalogue: Catalogue) -> None:
     embedder = Meddler(catalogue.database, times=2)
-    paper = raw_paper("trees", category="Theory", external_ids=("doi:10.1/x",))
+    paper = raw_paper("trees", category="Theory", external_ids=("doi:10.1000/x",))
     report = ingest(catalogue, Models(embedder), [source(paper)])
     assert report.merged == 1
     (found,) = catalogue.indexed(catalogue.matching(Filters()), embedder.model)
@@ -196,7 +194,7 @@ def test_a_paper_changed_meanwhile_is_planned_and_embedded_again(catalogue: Cata
 
 
 def test_endless_meddling_ends_in_a_clear_error(catalogue: Catalogue) -> None:
-    paper = raw_paper("trees", category="Theory", external_ids=("doi:10.1/x",))
+    paper = raw_paper("trees", category="Theory", external_ids=("doi:10.1000/x",))
     with pytest.raises(CatalogueUnavailable, match="run the same command again"):
         ingest(catalogue, Models(Meddler(catalogue.database, times=99)), [source(paper)])
 
