@@ -11,6 +11,7 @@ import numpy as np
 from rag.decide import Signals, decide, is_hopeless, signals
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author
 from rag.protocols import Embedder
+from rag.retrieve import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Turn, Vectors
 from rag.understand import Intent, intent_of
 
@@ -86,7 +87,7 @@ class ExtractiveGenerator:
 
     def _focused(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> list[Match]:
         """The papers held against the question's own words: what a follow-up carries along found the paper, not the sentence."""
-        if question == standalone:
+        if question == standalone or not is_latin(question):
             return [match(question, paper, self._weigh) for paper in papers]
         vector = self._embedder.embed_question(question)
         return [match(question, refocused(paper, vector), self._weigh) for paper in papers]

@@ -89,10 +89,21 @@ class HybridRetriever(BaseRetriever):
         candidates = [paper_id for paper_id in (*ids, *(k for k in keyword if k not in ids)) if paper_id not in exclude]
         keyword.update(self._keyword.scores(question, [c for c in candidates if c not in keyword]))
         ideal = BEST_BM25 * sum(self._keyword.weights(question).values())
-        found = [
-            self._scored(paper, vector, space, keyword, ideal) for paper in self._papers.indexed(candidates, space.embedder.model)
-        ]
-        return sorted(found, key=lambda one: (-one.score, one.paper.paper_id))[:top_k]
+        papers = self._papers.indexed(candidates, space.embedder.model)
+        found = best_first([self._scored(paper, vector, space, keyword, ideal) for paper in papers])[:top_k]
+        return found if space is self._space else best_first(self._by_sentence(found, vector, space))
+
+    def _by_sentence(self, found: Sequence[Retrieved], vector: Vectors, space: Space) -> list[Retrieved]:
+        """In a space where only whole abstracts have vectors: the best papers scored by their sentences too. They carry the
+        vectors of the main space, as all papers retrieved do."""
+        papers = self._papers.indexed([one.paper.paper_id for one in found], self._space.embedder.model)
+        wholes = self._papers.indexed([one.paper.paper_id for one in found], space.embedder.model)
+        scored = []
+        for paper, whole, one in zip(papers, wholes, found, strict=True):
+            assert whole.vectors is not None
+            rows = np.concatenate([whole.vectors[:1], space.embedder.embed_texts([s.text for s in paper.sentences])])
+            scored.append(fused(paper, space.rescaled(rows @ vector), one.keyword))
+        return scored
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return [as_node(found) for found in self.find(query_bundle.query_str, top_k=TOP_K)]
@@ -106,6 +117,11 @@ class HybridRetriever(BaseRetriever):
         assert found.vectors is not None
         words = min(1.0, keyword.get(found.paper.paper_id, 0.0) / ideal) if ideal else 0.0
         return fused(found, space.rescaled(found.vectors @ vector), words)
+
+
+def best_first(found: Sequence[Retrieved]) -> list[Retrieved]:
+    """By score; equal scores by id, so that the order is always the same."""
+    return sorted(found, key=lambda one: (-one.score, one.paper.paper_id))
 
 
 def fused(found: IndexedPaper, cosines: Vectors, words: float) -> Retrieved:
