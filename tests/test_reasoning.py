@@ -43,6 +43,13 @@ def test_text_is_let_through_from_its_first_marker_on() -> None:
     assert reasoning.feed("]. It") == "]. It"
 
 
+def test_long_text_that_does_not_sound_like_thinking_is_let_through() -> None:
+    reasoning = ReasoningFilter(wary=False)
+    assert reasoning.feed("Paris is the capital of France. " * 5) != ""
+    thinking = ReasoningFilter(wary=False)
+    assert thinking.feed("Okay, the user asks for the capital of France. " * 20) == ""
+
+
 def test_a_status_word_is_let_through_at_once() -> None:
     assert ReasoningFilter(wary=False).feed("NOT_IN_PAPERS") == "NOT_IN_PAPERS"
 
