@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag.catalogue import Catalogue, Change, NotEmbedded, add, lock, set_revision
+from rag.catalogue import Catalogue, Change, NotEmbedded
+from rag.catalogue_writing import add, lock, set_revision
 from rag.database import Database, open_database, sqlite_url
 from rag.errors import InputError, NotFound
 from rag.identity import read_record
@@ -214,6 +215,19 @@ def test_a_removed_paper_is_gone_but_its_removal_is_a_change(catalogue: Catalogu
         with pytest.raises(NotFound):
             catalogue.resolve(name)
     assert catalogue.remove([gone]).revision == 2
+
+
+def test_vectors_go_with_the_last_paper_that_uses_them(catalogue: Catalogue) -> None:
+    embedder = HashEmbedder()
+    twins = [raw_paper("trees", external_ids=(f"doi:10.1000/{number}",)) for number in (1, 2)]
+    catalogue.commit([read_record(paper) for paper in twins], embedded(catalogue, twins, embedder))
+    first, second = ids(catalogue)
+    catalogue.remove([first])
+    (left,) = catalogue.indexed([second], embedder.model)
+    assert left.vectors is not None
+    catalogue.remove([second])
+    with pytest.raises(NotEmbedded):
+        catalogue.commit([read_record(twins[0])], {embedder.model: {}})
 
 
 def test_a_removed_paper_that_comes_again_gets_its_id_again(catalogue: Catalogue) -> None:
