@@ -11,7 +11,7 @@ import ijson  # type: ignore[import-untyped]  # it ships no types
 
 from rag.readers.field_names import ABSTRACT, NESTED, plain_name
 from rag.readers.named_fields import Record, has_abstract, papers_of
-from rag.readers.source import Source
+from rag.readers.source import LONGEST_LINE, Source
 from rag.types import RawPaper, Rejected
 
 Event = tuple[str, object]
@@ -157,12 +157,16 @@ def _built(event: Event, events: Iterator[Event]) -> object:
 def _utf8(source: Source) -> Iterator[bytes]:
     """The file as the UTF-8 that ijson reads, lone surrogates escaped as U+FFFD (its parser would make them question marks).
 
-    No piece is empty, for ijson takes that for the end.
+    No piece is empty, for ijson takes that for the end. Raises JSONError in a text so long that ijson would take for ever.
     """
-    held = ""
+    held, unquoted = "", 0
     for chunk in chain(source.chunks(), [None]):
         text = held + (chunk or "")
         end = len(text) if chunk is None else _end_of_whole_escapes(text)
+        last_quote = text.rfind('"', 0, end)
+        unquoted = unquoted + end if last_quote < 0 else end - last_quote
+        if unquoted > LONGEST_LINE:
+            raise ijson.JSONError(f"a text of over {LONGEST_LINE:,} characters")
         if end:
             yield ESCAPE.sub(_storable_escape, text[:end]).encode()
         held = text[end:]

@@ -104,8 +104,10 @@ def is_category(text: str) -> bool:
 
 def is_prose(text: str) -> bool:
     """Sentences rather than names: function words in lower case, a part too long for a name, a full stop."""
+    if PROSE_WORD.search(text) or CHINESE_RUN.search(text):
+        return True
     names, truncated = names_of(text)
-    if any(len(name.split()) > 7 or len(name) > 80 for name in names) or CHINESE_RUN.search(text) or PROSE_WORD.search(text):
+    if any(len(name.split()) > 7 or len(name) > 80 for name in names):
         return True
     return bool(SENTENCE_END.search(text)) and not DOTTED_NAME_END.search(text) and not truncated
 

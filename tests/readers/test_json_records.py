@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -385,6 +386,15 @@ def test_memory_does_not_grow_with_the_file(pieces: object, format: str) -> None
         tracemalloc.stop()
     assert count > 1_000
     assert peak < 4_000_000
+
+
+def test_a_text_without_end_is_given_up_rather_than_collected() -> None:
+    pieces = chain([b'[{"title": "A", "abstract": "Kites fly."}, {"title": "B", "abstract": "'], repeat(b"x" * 60_000, 200))
+    stream = Pieces(pieces)
+    found, lost = read_stream(stream, "upload")  # type: ignore[arg-type]  # a raw stream serves as a BinaryIO
+    assert isinstance(found, RawPaper)
+    assert isinstance(lost, Rejected)
+    assert "4,194,304" in lost.reason
 
 
 @pytest.mark.skipif(not COLLECTIONS.is_dir(), reason="the test collections are not at ../shared/data/collections")
