@@ -42,8 +42,9 @@ hash_once = lru_cache(maxsize=1024)(text_hash)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A paper with all that identity needs of it. `names` are its aliases (`doi:…`, `id:…`), `fingerprints` the hashes of every
-    abstract it has had; `text` and `sentences` are the cleaned reading of `paper.abstract`."""
+    """A paper with all that identity needs of it: `text` and `sentences` are the cleaned reading of `paper.abstract`, `names` its
+    aliases (`doi:…`, `id:…`), `fingerprints` hashes of every abstract it has had, verbatim (these outlive a change of the
+    cleaning) and cleaned (these see through markup)."""
 
     paper: Paper
     text: str
@@ -72,15 +73,15 @@ def read_record(raw: RawPaper) -> Record:
     paper = read_paper(raw)
     reading = prepare(paper)
     names = frozenset(name for given in (*raw.external_ids, raw.doi or "") if (name := canonical(given)))
-    fingerprint = fingerprint_of(raw, reading.text)
-    best = min(filter(is_strong, names), key=rank, default=fingerprint)
+    verbatim = fingerprint(raw, raw.abstract)
+    best = min(filter(is_strong, names), key=rank, default=verbatim)
     doi = paper.doi or next((name.removeprefix("doi:") for name in sorted(names) if name.startswith("doi:")), None)
     return Record(
         paper=replace(paper, paper_id=digest(best)[:16], doi=doi),
         text=reading.text,
         sentences=reading.sentences,
         names=names,
-        fingerprints=frozenset([fingerprint]),
+        fingerprints=frozenset([verbatim, fingerprint(raw, reading.text)]),
         version=raw.version if raw.version is not None and 0 <= raw.version < 2**31 else None,
     )
 
@@ -107,8 +108,8 @@ def conflict(a: Record, b: Record) -> bool:
     return any(a.ids(kind) and b.ids(kind) and not a.ids(kind) & b.ids(kind) for kind in STRONG)
 
 
-def fingerprint_of(raw: RawPaper, text: str) -> str:
-    """What records of one work share without ids: abstract and part of a series; of a stock phrase title and authors too."""
+def fingerprint(raw: RawPaper, text: str) -> str:
+    """A hash of what records of one work share without ids: abstract, part of a series; of a stock phrase title and authors."""
     normal, title = normalised(text), raw.title or ""
     part = PART.search(title)
     told = [normal, part[1].lower() if part else ""]
@@ -135,10 +136,12 @@ def merge(kept: Record, other: Record) -> Record:
         doi=kept.paper.doi or other.paper.doi,
         keywords=unique(kept.paper.keywords + other.paper.keywords),
     )
+    reading = other if other.paper.abstract == a.abstract else first  # the later reading of the same text
     versions = [version for version in (kept.version, other.version) if version is not None]
-    return replace(
-        first,
+    return Record(
         paper=paper,
+        text=reading.text,
+        sentences=reading.sentences,
         names=kept.names | other.names,
         fingerprints=kept.fingerprints | other.fingerprints,
         version=max(versions, default=None),
@@ -149,7 +152,7 @@ def newer(other: Record, kept: Record) -> bool:
     """Whether `other`'s abstract replaces that of `kept`: a higher version, else an abstract never seen and not cut short."""
     if (other.version or 0) != (kept.version or 0):
         return (other.version or 0) > (kept.version or 0)
-    if other.fingerprints <= kept.fingerprints:
+    if other.fingerprints & kept.fingerprints:
         return False
     return not normalised(kept.text).startswith(normalised(other.text))
 

@@ -99,6 +99,22 @@ def test_the_category_given_only_once_is_kept_in_either_order() -> None:
         assert only(shelf).category == "Theory"
 
 
+def test_the_same_abstract_is_the_same_work_through_its_markup() -> None:
+    shelf = shelve(raw("$\\alpha$ of <i>peace</i>"), raw("α of peace"))
+    assert (shelf.added, shelf.unchanged) == (1, 1)
+    assert only(shelf).abstract == LONG.format("$\\alpha$ of <i>peace</i>")
+
+
+def test_a_paper_read_by_older_rules_is_known_again_and_read_anew() -> None:
+    now = read_record(raw("$\\alpha$ of peace"))
+    verbatim = now.fingerprints - read_record(raw("α of peace")).fingerprints
+    before = replace(now, text="how it was once read", sentences=(), fingerprints=verbatim)
+    shelf = Shelf([before], {})
+    shelf.take(now)
+    assert list(shelf.records.values()) == [now]
+    assert shelf.merged == 1
+
+
 def test_a_record_that_adds_something_is_merged_and_one_that_does_not_is_unchanged() -> None:
     shelf = shelve(raw(), raw(category="Theory"), raw())
     assert (shelf.added, shelf.merged, shelf.unchanged) == (1, 1, 1)
