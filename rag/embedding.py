@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types
-from tokenizers import Tokenizer
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from rag.encoder_graph import WORDS, WordTable, encoder_graph
 from rag.minilm import minilm_tokenizer, minilm_weights
@@ -55,6 +55,15 @@ def session_options() -> onnxruntime.SessionOptions:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.add_session_config_entry("session.x64quantprecision", "1")
     return options
+
+
+def unigram_tokenizer(scored: list[tuple[str, float]], *, start: int, end: int, unknown: int) -> Tokenizer:
+    """XLM-RoBERTa's tokenizer from its scored pieces and three ids: split at white space, each word marked in front."""
+    tokenizer = Tokenizer(models.Unigram(scored, unknown, byte_fallback=False))
+    tokenizer.normalizer = normalizers.Replace(Regex(" {2,}"), " ")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", special_tokens=[("<s>", start), ("</s>", end)])
+    return tokenizer
 
 
 class LocalEmbedder:

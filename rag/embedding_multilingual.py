@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from rag.embedding import SentenceEncoder
+from rag.embedding import SentenceEncoder, unigram_tokenizer
 from rag.encoder_graph import encoder_graph
 from rag.multilingual_e5 import PACKAGE, multilingual_e5
 from rag.packaged import package_folder
@@ -30,7 +30,8 @@ class MultilingualEmbedder:
         graph = encoder_graph(e5.encoder)
         self.model = f"multilingual-e5-small@int8-{hashlib.sha256(graph).hexdigest()[:8]}"
         self._characters = e5.characters
-        self._encoder = SentenceEncoder(e5.tokenizer, e5.words, graph, MAX_TOKENS)
+        tokenizer = unigram_tokenizer(e5.pieces.scored, start=e5.pieces.start, end=e5.pieces.end, unknown=e5.pieces.unknown)
+        self._encoder = SentenceEncoder(tokenizer, e5.words, graph, MAX_TOKENS)
         self.dimension = self._encoder.dimension
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:

