@@ -306,9 +306,9 @@ def make_engine(url: str, wait: float = WAIT_SECONDS) -> Engine:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername == "postgresql+psycopg":
         options = f"-c lock_timeout={round(wait * 1000)}ms"
-        return create_engine(parsed, pool_pre_ping=True, connect_args={"connect_timeout": 10, "options": options})
+        return create_engine(parsed, pool_pre_ping=True, pool_size=10, connect_args={"connect_timeout": 10, "options": options})
     if parsed.drivername == "sqlite" and parsed.database not in (None, "", ":memory:"):
-        engine = create_engine(parsed, connect_args={"timeout": wait})
+        engine = create_engine(parsed, max_overflow=60, connect_args={"timeout": wait})
         event.listen(engine, "connect", prepare_sqlite)
         event.listen(engine, "begin", begin_sqlite)
         return engine
@@ -323,7 +323,7 @@ def prepare_sqlite(connection: object, record: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()  # type: ignore[attr-defined]
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")
-    cursor.execute("PRAGMA cache_size=-65536")
+    cursor.execute("PRAGMA cache_size=-16384")  # KiB, for each connection
     cursor.close()
 
 

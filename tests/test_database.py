@@ -5,11 +5,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Connection, select, update
 
 from rag.database import Database, make_engine, open_database, sqlite_url, state
 from rag.errors import CatalogueUnavailable, SettingsError
+from tests.servers import PostgresServer
 
 
 def write(database: Database, revision: int, then: Callable[[Connection], object] = lambda connection: None) -> None:
@@ -119,3 +121,37 @@ def test_only_one_process_holds_a_name(database: Database) -> None:
         assert second is not database.shared
     with database.alone("sync") as again:
         assert again
+
+
+def test_a_server_that_comes_back_is_used_again(postgres: PostgresServer) -> None:
+    database = open_database(postgres.emptied())
+    with psycopg.connect(postgres.url("postgres"), autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 'postgres'"
+        )
+    with database.reading() as connection:
+        assert connection.scalar(select(state.c.revision)) == 0
+    database.close()
+
+
+def test_a_connection_lost_in_the_middle_is_unavailable_and_leaves_no_trace(postgres: PostgresServer) -> None:
+    database = open_database(postgres.emptied())
+    with pytest.raises(CatalogueUnavailable):
+        write(database, 5, then=lambda c: c.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())"))
+    with database.reading() as connection:
+        assert connection.scalar(select(state.c.revision)) == 0
+    database.close()
+
+
+def test_more_readers_than_the_pool_holds_are_served(database: Database) -> None:
+    def look() -> None:
+        with database.reading() as connection:
+            seen.append(connection.scalar(select(state.c.revision)))
+
+    seen: list[int | None] = []
+    threads = [threading.Thread(target=look) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [0] * 40
