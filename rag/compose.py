@@ -32,7 +32,8 @@ class Composition:
     def add(self, drafted: Drafted, verdict: Verdict) -> SentenceReady:
         """Takes a checked sentence; its evidence names papers by their place (from 1) among those retrieved."""
         places = [evidence.marker for evidence in verdict.evidence]
-        text = tidied(drafted.text, lambda place: self._marker(place) if place in places else None).text
+        marked = with_markers(drafted.text, [place for place in places if place not in drafted.markers])
+        text = tidied(marked, lambda place: self._marker(place) if place in places else None).text
         evidence = tuple(sorted((self._renumbered(one) for one in verdict.evidence), key=lambda one: one.marker))
         known = len(self.citations)
         self.citations += [self._citation(one) for one in evidence if one.marker > known]
@@ -58,3 +59,9 @@ class Composition:
         place = next(place for place, marker in self._markers.items() if marker == evidence.marker)
         paper = self._papers[place - 1].paper
         return Citation(evidence.marker, paper, evidence.quote, evidence.start, evidence.end)
+
+
+def with_markers(sentence: str, places: Sequence[int]) -> str:
+    """The sentence with markers for `places` at its end, its trailing white space kept."""
+    words = sentence.rstrip()
+    return words + "".join(f"[{place}]" for place in places) + sentence[len(words) :]

@@ -109,7 +109,7 @@ class QueryEngine(BaseQueryEngine):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(callback_manager=None)
-        self._parts = parts
+        self.parts = parts
         self._threads: CapacityLimiter | None = None
 
     async def answer(
@@ -137,8 +137,8 @@ class QueryEngine(BaseQueryEngine):
 
     async def _understand(self, asked: Asked, history: Sequence[Turn], filters: Filters) -> None:
         with asked.timed("understand"):
-            names = await self._off_the_loop(self._parts.names)
-            asked.understood = await self._parts.understanding.understand(asked.question, history, filters, names)
+            names = await self._off_the_loop(self.parts.names)
+            asked.understood = await self.parts.understanding.understand(asked.question, history, filters, names)
             asked.usage += asked.understood.usage
             asked.notices += [asked.understood.notice] if asked.understood.notice else []
 
@@ -146,8 +146,8 @@ class QueryEngine(BaseQueryEngine):
         understood = asked.understood
 
         def find() -> tuple[int, list[Retrieved]]:
-            revision = self._parts.catch_up()
-            found = self._parts.retriever.find(
+            revision = self.parts.catch_up()
+            found = self.parts.retriever.find(
                 understood.search_text, top_k=top_n, filters=understood.filters, exclude=understood.exclude
             )
             return revision, found
@@ -155,13 +155,13 @@ class QueryEngine(BaseQueryEngine):
         with asked.timed("retrieve"):
             asked.revision, asked.papers = await self._off_the_loop(find)
             if not asked.papers and understood.filters:
-                asked.notices.append(await self._off_the_loop(lambda: self._parts.relax(understood.filters)))
+                asked.notices.append(await self._off_the_loop(lambda: self.parts.relax(understood.filters)))
 
     async def _verified(
         self, asked: Asked, composition: Composition, history: Sequence[Turn]
     ) -> AsyncGenerator[AnswerEvent, None]:
         """The generator's sentences, checked; the papers' own when its LLM fails, or cites nothing, before one was shown."""
-        for generator in dict.fromkeys((self._parts.generator, self._parts.extractive)):
+        for generator in dict.fromkeys((self.parts.generator, self.parts.extractive)):
             asked.generator = generator
             try:
                 async with aclosing(self._attempt(asked, composition, history)) as events:
@@ -208,8 +208,8 @@ class QueryEngine(BaseQueryEngine):
 
     async def _checked(self, asked: Asked, composition: Composition, drafted: Drafted) -> SentenceReady | None:
         with asked.timed("verify"):
-            verdict = await self._parts.verifier.verify(drafted, asked.papers)
-        if self._parts.unsupported == "drop" and verdict.support not in ("ok", "weak"):
+            verdict = await self.parts.verifier.verify(drafted, asked.papers)
+        if self.parts.unsupported == "drop" and verdict.support not in ("ok", "weak"):
             return None
         return composition.add(drafted, verdict)
 
@@ -242,7 +242,7 @@ class QueryEngine(BaseQueryEngine):
             papers=asked.scored,
             generator=asked.generator.name,
             prompt_version=asked.generator.prompt_version,
-            verifier=self._parts.verifier.name,
+            verifier=self.parts.verifier.name,
             filters=asked.understood.filters,
             revision=asked.revision,
             usage=asked.usage,
@@ -281,8 +281,8 @@ def failure_notice(shown: Status | None, error: Exception) -> str:
 def checked(question: str) -> str:
     """The question without surrounding white space. Raises InputError."""
     question = question.replace("\0", "\ufffd").strip()
-    if not question:
-        raise InputError("The question is empty: ask something.")
+    if not any(char.isalnum() for char in question):
+        raise InputError("The question has no words: ask something.")
     if len(question) > LONGEST_QUESTION:
         raise InputError(f"The question has {len(question):,} characters; the most is {LONGEST_QUESTION:,}.")
     return question.encode("utf8", "replace").decode("utf8")
