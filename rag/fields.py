@@ -1,0 +1,58 @@
+"""Sentences made from catalogue fields (authors, year, venue, counts), held against those fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+
+from rag.match import names_in
+from rag.numbers import held_values, missing_numbers
+from rag.types import Evidence, IndexedPaper, Paper, Verdict
+
+_LINK = re.compile(r"https?://\S+[^\s.,;:)\]}>]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def check_fields(text: str, cited: Sequence[tuple[int, IndexedPaper]]) -> Verdict:
+    """`text` is cleaned and holds no markers. Numbers, names and links in it must stand in the fields of the papers cited.
+
+    The evidence is the first sentence of each abstract: the fields are no part of it.
+    """
+    if not cited:
+        return Verdict("uncited", (), "no paper is cited", 0.0)
+    papers = [found.paper for _, found in cited]
+    evidence = tuple(opening(place, found) for place, found in cited if found.sentences)
+    fields = " ".join(field_text(paper) for paper in papers)
+    numbers = missing_numbers(_LINK.sub(" ", text), held_values(fields) | counts(papers))
+    if numbers:
+        return Verdict("number_mismatch", evidence, f"{', '.join(numbers)} does not stand in the catalogue", 0.0)
+    unknown = [name for name in (*names_in(_LINK.sub(" ", text)), *_LINK.findall(text)) if not _stands_in(name, fields)]
+    if unknown:
+        return Verdict("mismatch", evidence, f"{', '.join(unknown)} does not stand in the catalogue", 0.0)
+    return Verdict("ok", evidence, "stands in the catalogue", 1.0)
+
+
+def field_text(paper: Paper) -> str:
+    """All that the catalogue knows of a paper but its abstract's later sentences."""
+    fields = (paper.title, *paper.authors, paper.category, paper.venue, paper.year, paper.url, paper.doi, *paper.keywords)
+    return " ".join(str(field) for field in (*fields, paper.cite_as, _link(paper)) if field)
+
+
+def _link(paper: Paper) -> str | None:
+    return paper.doi and f"https://doi.org/{paper.doi}"
+
+
+def counts(papers: Sequence[Paper]) -> frozenset[Decimal]:
+    """What may be counted: the papers cited, the authors of each."""
+    return frozenset(Decimal(count) for count in (len(papers), *(len(paper.authors) for paper in papers)))
+
+
+def opening(place: int, found: IndexedPaper) -> Evidence:
+    """The abstract's first sentence."""
+    first = found.sentences[0]
+    return Evidence(place, first.start, first.end, found.paper.abstract[first.start : first.end], 1.0)
+
+
+def _stands_in(name: str, fields: str) -> bool:
+    return not _LETTER.search(name) or re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", fields.casefold()) is not None

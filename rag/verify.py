@@ -1,0 +1,215 @@
+"""Step 7: does the cited text bear each sentence out? The local tier: exact checks and a similarity gate.
+
+It never says "verified": it tells a wrong abstract from a right one, and a number that is not there, but is blind to negation
+and direction. A verifier that reads, such as an LLM, sits behind the same `Verifier` protocol.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+
+from rag.fields import check_fields
+from rag.markers import without_markers
+from rag.numbers import missing_numbers, swapped_numbers
+from rag.protocols import Embedder
+from rag.similarity import (
+    WINDOW,
+    Claim,
+    Corpus,
+    Model,
+    Reading,
+    Vocabulary,
+    compare,
+    held_terms,
+    missing_names,
+    own_words,
+    read_claim,
+    read_model,
+    read_paper,
+    weight_held,
+)
+from rag.spelling import is_english
+from rag.text import clean
+from rag.types import Drafted, Evidence, IndexedPaper, Retrieved, Support, Vectors, Verdict
+
+AT_ONCE = 4
+"""Sentences checked at the same time; each takes a few milliseconds of one core."""
+
+SENTENCE_COST = 0.2
+"""What a further sentence of evidence must add in recall and meaning to be quoted too."""
+
+QUOTED_WORDS = 8
+"""So many of an abstract's words in a row are a quotation even if its sentence goes on."""
+
+ENGLISH_SHARE = 0.5
+"""A sentence with a smaller share of English words is in another language, and the abstract's words cannot tell."""
+
+UNCITED_TERMS = 4
+"""Content words from which a sentence without a marker is taken for a claim that a paper may bear out."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
+_TELLING_NAME = re.compile(r".[A-Z0-9]")
+"""A capital or digit within: `SWE-Bench`, not the first word of a title or a proper noun that may be written otherwise."""
+_LOWER_WORD = re.compile(r"\b[^\W\d_A-Z]+\b")
+_OTHER_SCRIPT = re.compile(r"[\u0370-\u03ff\u0400-\u1dff\u2e80-\ud7ff\uf900-\ufaff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A paper that a sentence cites, at its place (from 1) among those retrieved, with the sentence's cosine to each of its
+    sentences."""
+
+    place: int
+    reading: Reading
+    cosines: Vectors
+
+
+class LocalVerifier:
+    """Checks sentences with the embedding model that made the papers' vectors. Safe for many threads."""
+
+    def __init__(self, embedder: Embedder, corpus: Corpus, model: Model | None = None) -> None:
+        self._embedder = embedder
+        self._vocabulary = Vocabulary(corpus)
+        self._model = model or read_model()
+        self._threads: CapacityLimiter | None = None
+        self.name = self._model.name
+
+    async def verify(self, drafted: Drafted, papers: Sequence[Retrieved]) -> Verdict:
+        """`drafted.markers` are places (from 1) in `papers`; places out of range count for nothing. A sentence that fails, or
+        cites nothing, is cited anew where one of `papers` supports it."""
+        if self._threads is None:
+            self._threads = CapacityLimiter(AT_ONCE)
+        return await run_sync(self.check, drafted, [retrieved.found for retrieved in papers], limiter=self._threads)
+
+    def check(self, drafted: Drafted, papers: Sequence[IndexedPaper]) -> Verdict:
+        """The same, at once."""
+        cited = [(place, papers[place - 1]) for place in drafted.markers if 1 <= place <= len(papers)]
+        text = clean(_LIST_ITEM.sub("", without_markers(drafted.text))).text
+        if drafted.basis == "metadata":
+            return check_fields(text, cited)
+        if quoted := quotation(text, cited):
+            return Verdict("ok", quoted, "the abstract's own words", 1.0)
+        claim = read_claim(text, self._vocabulary)
+        vector = self._embedder.embed_question(text)
+        verdict = self._judge(claim, [self._cited(place, paper, vector) for place, paper in cited])
+        if verdict.support in ("ok", "weak"):
+            return verdict
+        others = [(place, paper) for place, paper in enumerate(papers, start=1) if place not in drafted.markers]
+        return self._cited_anew(claim, vector, others) or verdict
+
+    def _cited_anew(self, claim: Claim, vector: Vectors, papers: Sequence[tuple[int, IndexedPaper]]) -> Verdict | None:
+        """The verdict with the paper that supports the claim best, if one does."""
+        if len(claim.terms) < UNCITED_TERMS:
+            return None
+        verdicts = (self._judge(claim, [self._cited(place, paper, vector)]) for place, paper in papers)
+        best = max((one for one in verdicts if one.support == "ok"), key=lambda one: one.score, default=None)
+        return best and Verdict("ok", best.evidence, "cited anew: this paper's words are nearest", best.score)
+
+    def _cited(self, place: int, paper: IndexedPaper, vector: Vectors) -> Cited:
+        rows = paper.vectors[1:] if paper.vectors is not None else self._embedder.embed_texts([s.text for s in paper.sentences])
+        return Cited(place, read_paper(paper, self._vocabulary), np.asarray(rows @ vector, dtype=np.float32))
+
+    def _judge(self, claim: Claim, cited: Sequence[Cited]) -> Verdict:
+        if not cited:
+            return Verdict("uncited", (), "no paper is cited", 0.0)
+        alone = {one.place: self._score(claim, [one]) for one in cited}
+        score = max(self._score(claim, cited), *alone.values())
+        support, reason = self._support(claim, [one.reading for one in cited], score)
+        evidence = tuple(evidence_for(claim, one, alone[one.place]) for one in cited if one.reading.sentences)
+        return Verdict(support, () if support == "mismatch" else evidence, reason, score)
+
+    def _score(self, claim: Claim, cited: Sequence[Cited]) -> float:
+        return self._model.probability(compare(claim, [one.reading for one in cited], [one.cosines for one in cited]))
+
+    def _support(self, claim: Claim, readings: Sequence[Reading], score: float) -> tuple[Support, str]:
+        abstract = f"the abstract of {' and '.join(reading.found.paper.cite_as for reading in readings)}"
+        foreign = score < self._model.ok and is_foreign(claim.text)
+        unknown = missing_names(claim, readings)
+        if score < self._model.mismatch and not foreign:
+            return "mismatch", f"nothing in {abstract} comes near this"
+        if wrong := wrong_numbers(claim.text, readings):
+            return "number_mismatch", f"{wrong} in {abstract}"
+        telling = [name for name in unknown if _TELLING_NAME.search(name) or in_other_script(claim.text)]
+        if foreign and telling:
+            return "mismatch", f"{', '.join(telling)} does not stand in {abstract}"
+        if foreign:
+            return "weak", "in another language than the abstract: only its numbers and names were looked for"
+        if telling:
+            return "weak", f"near the abstract, but {', '.join(telling)} does not stand in it"
+        if score < self._model.ok:
+            return "weak", "near the abstract in words and meaning, but not near enough to be sure"
+        return "ok", "near the abstract in words and meaning"
+
+
+def wrong_numbers(text: str, readings: Sequence[Reading]) -> str:
+    """What is wrong with the numbers of a cleaned sentence, if anything is."""
+    missing = missing_numbers(text, frozenset().union(*(reading.numbers for reading in readings)))
+    if missing:
+        return f"{', '.join(missing)} does not stand"
+    swapped = next(swapped_numbers(text, " ".join(reading.found.text for reading in readings)), None)
+    return f"not {swapped[0]} but {swapped[1]} stands with these words" if swapped else ""
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a sentence is in another script, or mostly of words that are not English."""
+    words = [word for word in _LOWER_WORD.findall(text) if len(word) > 2]
+    return in_other_script(text) or (len(words) >= UNCITED_TERMS and sum(map(is_english, words)) < ENGLISH_SHARE * len(words))
+
+
+def in_other_script(text: str) -> bool:
+    """Whether a good part of it is not in Latin letters (a Greek letter here and there is a formula's)."""
+    return len(_OTHER_SCRIPT.findall(text)) * 4 > sum(map(str.isalpha, text))
+
+
+def evidence_for(claim: Claim, cited: Cited, score: float) -> Evidence:
+    """The words of the abstract that bear the claim out best: up to WINDOW sentences in a row."""
+    start, end = max(_spans(len(cited.cosines)), key=lambda span: _worth(claim, cited, *span))
+    return quote(cited.place, cited.reading.found, start, end, score)
+
+
+def _spans(sentences: int) -> Iterator[tuple[int, int]]:
+    return ((start, start + size) for size in range(1, WINDOW + 1) for start in range(sentences - size + 1))
+
+
+def _worth(claim: Claim, cited: Cited, start: int, end: int) -> float:
+    recall = weight_held(claim.terms, held_terms(cited.reading, start, end)) / (sum(claim.terms.values()) or 1.0)
+    return recall + float(cited.cosines[start:end].max()) - SENTENCE_COST * (end - start)
+
+
+def quote(place: int, found: IndexedPaper, start: int, end: int, score: float) -> Evidence:
+    """Sentences `start:end` of the abstract, verbatim."""
+    first, last = found.sentences[start].start, found.sentences[end - 1].end
+    return Evidence(place, first, last, found.paper.abstract[first:last], score)
+
+
+def quotation(text: str, cited: Sequence[tuple[int, IndexedPaper]]) -> tuple[Evidence, ...]:
+    """Evidence for a sentence that only repeats its one paper's words, after at most the paper's names; else none."""
+    if len(cited) != 1:
+        return ()
+    place, found = cited[0]
+    said = _words(text)
+    for index, sentence in enumerate(found.sentences):
+        before, repeated, after = said.partition(_words(sentence.text))
+        if repeated and _is_naming(before + after, found):
+            return (quote(place, found, index, index + 1, 1.0),)
+    if said.count(" ") > QUOTED_WORDS:
+        whole = [index for index, sentence in enumerate(found.sentences) if said in _words(sentence.text)]
+        return tuple(quote(place, found, index, index + 1, 1.0) for index in whole[:1])
+    return ()
+
+
+def _words(text: str) -> str:
+    """Lower-case words, one space before and after each."""
+    return f" {' '.join(word.group().lower() for word in _WORD.finditer(text))} "
+
+
+def _is_naming(rest: str, found: IndexedPaper) -> bool:
+    known = _words(f"{own_words(found.paper)} {found.paper.title or ''} {found.paper.category or ''}")
+    return all(f" {word} " in known for word in rest.split())
