@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types
@@ -13,7 +15,11 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 
 from rag.encoder_graph import WORDS, WordTable, encoder_graph
 from rag.minilm import minilm_tokenizer, minilm_weights
+from rag.protocols import Embedder
 from rag.types import Vectors
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 MAX_TOKENS = 256
 
@@ -86,3 +92,36 @@ class LocalEmbedder:
     def embed_question(self, question: str) -> Vectors:
         """Shape (384,)."""
         return self._encoder.vector(question)
+
+
+def llama_embedding(embedder: Embedder) -> BaseEmbedding:
+    """The embedder as LlamaIndex knows one: a question's vector for queries, a passage's for texts.
+
+    LlamaIndex is imported here and not above: it takes two seconds, which plain embedding shall not pay.
+    """
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+    class LlamaEmbedding(BaseEmbedding):
+        """Runs on a thread of its own when awaited, so that the event loop goes on."""
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            vector: list[float] = embedder.embed_question(query).tolist()
+            return vector
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_text_embeddings([text])[0]
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            vectors: list[list[float]] = embedder.embed_texts(texts).tolist()
+            return vectors
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return await asyncio.to_thread(self._get_query_embedding, query)
+
+        async def _aget_text_embedding(self, text: str) -> list[float]:
+            return await asyncio.to_thread(self._get_text_embedding, text)
+
+        async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return await asyncio.to_thread(self._get_text_embeddings, texts)
+
+    return LlamaEmbedding(model_name=embedder.model)

