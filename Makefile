@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all a newcomer needs: each sets up what it lacks, from Python ≥ 3.11 and the package index.
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check format serve eval bench clean
+.PHONY: setup demo test check format serve keys eval bench clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -42,6 +42,9 @@ format: $(READY)
 
 serve: $(READY)
 	$(BIN)/footnote serve
+
+keys: $(READY)
+	@$(BIN)/footnote keys
 
 eval: $(READY)
 	$(BIN)/footnote eval questions rag/samples/questions.jsonl

@@ -139,9 +139,10 @@ def next_steps(folder: Path) -> str:
   {me} doctor
       tells what is configured, what works and what is missing
 
-With an LLM, answers are written rather than put together from the papers' sentences:
-  export OPENAI_API_KEY=…                                      (OpenAI)
-  export FOOTNOTE_LLM_BASE_URL=http://localhost:11434/v1       (Ollama; vLLM alike)
+To have an LLM write the answers, in place of sentences out of the papers:
+  export OPENAI_API_KEY=…
+or with Ollama (vLLM and others alike):
+  export FOOTNOTE_LLM_BASE_URL=http://localhost:11434/v1
   export FOOTNOTE_LLM_MODEL=llama3.1"""
 
 

@@ -26,6 +26,13 @@ Ada Frost, Bo Melt
 
 Snow falls in winter and stays white for as long as nobody walks on it. We measure for how long that is, with a camera on a roof,
 and find that fresh snow keeps its colour for three days on average, less near roads and more in parks.
+
+Weather · Rain
+
+Cy Wet, Di Damp
+
+Rain falls all year round and nobody has to look for it. We count the drops that hit a drum within a minute, learn to tell showers
+from drizzle by their sound alone, and give the rates at which both turn a path of sand into mud.
 """
 
 
@@ -51,6 +58,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("filled")
     subprocess.run([sys.executable, "-m", "footnote", "--data", str(folder), "ingest", str(SAMPLES)], check=True)
     return folder
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """A file of two papers."""
+    file = tmp_path / "page.txt"
+    file.write_text(PAGE)
+    return file
 
 
 @pytest.fixture
@@ -81,23 +96,22 @@ def test_the_demo_answers_with_footnotes_and_says_what_to_type_next(run: Run, tm
     assert not (tmp_path / "data").exists()  # it has a library of its own
 
 
-def test_ingest_reports_in_json_and_acknowledges_each_transaction_on_stderr(run: Run) -> None:
-    first, again = run("ingest", SAMPLES, "--json"), run("ingest", SAMPLES, "--json")
+def test_ingest_reports_in_json_and_acknowledges_each_transaction_on_stderr(run: Run, page: Path) -> None:
+    first, again = run("ingest", page, "--json"), run("ingest", page, "--json")
     assert first.code == again.code == 0
     (report,) = first.rows
-    assert (report["added"], report["merged"], report["unchanged"], report["rejected"]) == (44, 0, 0, [])
-    assert first.err.splitlines()[-1] == f"committed 44 revision {report['revision']}"
-    assert [again.rows[0][name] for name in ("added", "unchanged", "revision")] == [0, 44, report["revision"]]
+    assert (report["added"], report["merged"], report["unchanged"], report["rejected"]) == (2, 0, 0, [])
+    assert first.err.splitlines()[-1] == f"committed 2 revision {report['revision']}"
+    assert [again.rows[0][name] for name in ("added", "unchanged", "revision")] == [0, 2, report["revision"]]
 
 
-def test_ingest_ends_with_3_when_a_named_file_is_rejected_and_others_are_taken(run: Run, tmp_path: Path) -> None:
-    page, prose = tmp_path / "page.txt", tmp_path / "prose.md"
-    page.write_text(PAGE)
+def test_ingest_ends_with_3_when_a_named_file_is_rejected_and_others_are_taken(run: Run, page: Path, tmp_path: Path) -> None:
+    prose = tmp_path / "prose.md"
     prose.write_text("# Nothing here\n")
     ended = run("ingest", page, prose, "--json")
     assert ended.code == 3
     (report,) = ended.rows
-    assert report["added"] == 1
+    assert report["added"] == 2
     assert [one["source"] for one in report["rejected"]] == [str(prose)]  # type: ignore[attr-defined]  # a list of objects
 
 
@@ -174,7 +188,7 @@ def test_questions_may_come_from_stdin_with_their_history(run: Run, filled: Path
     row = next(line for line in QUESTIONS.read_text().splitlines() if '"followup-01"' in line)
     ended = run("ask", "--file", "-", "--json", "--data", filled, stdin=row + "\n")
     assert ended.code == 0
-    assert "Udbhav Bamba" in str(ended.rows[0]["text"])
+    assert "XRPO" in str(ended.rows[0]["text"])
 
 
 def test_chat_understands_a_question_in_the_light_of_the_one_before(run: Run, filled: Path) -> None:
@@ -198,14 +212,14 @@ def test_papers_are_listed_one_a_line_in_order_of_arrival(run: Run, filled: Path
     assert len(run("papers", "list", "--author", "周欣", "--data", filled).out.splitlines()) == 1
 
 
-def test_a_removed_paper_is_neither_listed_nor_found(run: Run, tmp_path: Path) -> None:
-    page = tmp_path / "page.txt"
-    page.write_text(PAGE)
-    run("ingest", page, SAMPLES)
+def test_a_removed_paper_is_neither_listed_nor_found(run: Run, page: Path) -> None:
+    run("ingest", page)
     (paper,) = run("papers", "list", "--author", "Frost", "--json").rows
     assert run("papers", "remove", paper["paper_id"], "--json").rows[0]["removed"] == 1
     assert run("papers", "list", "--author", "Frost", "--json").rows == []
-    assert "Ada Frost" not in run("search", "snow", "-k", 44).out
+    found = run("search", "snow that falls").out
+    assert "Cy Wet" in found
+    assert "Ada Frost" not in found
 
 
 def test_showing_a_paper_that_is_not_there_ends_with_1_and_says_what_to_do(run: Run, filled: Path) -> None:
@@ -222,11 +236,9 @@ def test_papers_are_exported_to_a_file(run: Run, filled: Path, tmp_path: Path) -
     assert run("papers", "export", "--format", "bib", "--data", filled).out.count("@misc{") == 44
 
 
-def test_reindex_makes_the_indexes_anew(run: Run, tmp_path: Path) -> None:
-    page = tmp_path / "page.txt"
-    page.write_text(PAGE)
+def test_reindex_makes_the_indexes_anew(run: Run, page: Path) -> None:
     run("ingest", page)
-    assert run("reindex", "--json").rows[0]["papers"] == 1
+    assert run("reindex", "--json").rows[0]["papers"] == 2
     assert "Ada Frost" in run("search", "snow").out
 
 
