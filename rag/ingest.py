@@ -98,18 +98,20 @@ def ingest(
     on_step: Callable[[Step], None] = lambda step: None,
     catch_up: Callable[[int], bool] = lambda revision: False,
 ) -> IngestReport:
-    """Adds the papers of all sources, then waits for the indexes: `catch_up` tells whether they have reached a revision.
+    """Adds the papers of all sources, gives papers that lack vectors of a model theirs, then waits for the indexes: `catch_up`
+    tells whether they have reached a revision.
 
     `on_step` hears of each batch once it cannot be lost any more. Nothing is embedded twice. The report's seconds add up to the
     whole: `read` is the time spent waiting for the reader, which works one batch ahead. Raises CatalogueUnavailable.
     """
     started, tally = time.perf_counter(), Tally()
-    revision = catalogue.revision()
     for records in read_ahead(sources, tally):
         commit = commit_batch(catalogue, models, records, tally)
-        revision = commit.revision
         tally.counts.update(added=commit.added, merged=commit.merged, unchanged=commit.unchanged)
         on_step(Step(commit, tally.counts.total(), time.perf_counter() - started))
+    with tally.timed("embed"):
+        embed_missing(catalogue, models, on_step)
+    revision = catalogue.revision()
     with tally.timed("index"):
         indexed = catch_up(revision)
     return IngestReport(

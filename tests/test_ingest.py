@@ -99,6 +99,14 @@ def test_a_model_switched_on_later_gets_its_vectors(catalogue: Catalogue) -> Non
     assert len(other.texts) == BATCH + 2
 
 
+def test_the_next_ingest_gives_vectors_of_a_new_model_to_all_papers(catalogue: Catalogue) -> None:
+    main, other = HashEmbedder("main"), HashEmbedder("other")
+    ingest(catalogue, Models(main), [source(*many(3))])
+    report = ingest(catalogue, Models(main, [other]), [source(raw_paper("new"))])
+    assert len(catalogue.whole_vectors("other")[0]) == 4
+    assert report.revision == catalogue.revision()
+
+
 def test_each_batch_is_acknowledged_after_it_is_kept(catalogue: Catalogue) -> None:
     steps: list[Step] = []
 
