@@ -166,9 +166,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a verifier found out about a drafted sentence. `evidence` has one piece for each paper that the sentence may cite after
-    all (a failing one may have been cited anew), its `marker` being the paper's place (from 1) in the list retrieved; empty when
-    nothing bears the sentence out at all. `reason` is one line; `score` in [0, 1]."""
+    """What a verifier found out about a drafted sentence. `evidence` has one piece for each paper that the sentence may cite
+    after all (a failing one may have been cited anew), its `marker` being the paper's place (from 1) in the list retrieved; empty
+    when nothing bears the sentence out at all. `reason` is one line; `score` in [0, 1]."""
 
     support: Support
     evidence: tuple[Evidence, ...]
