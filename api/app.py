@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
+import anyio.to_thread
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Lifespan
 
 import api.errors
 from api import answers, ask, conversations, openai_chat, operations, papers, upload
@@ -33,20 +36,27 @@ UPLOAD_SECONDS = 1800.0
 EXPOSED = [HEADER, "Retry-After", "Content-Disposition"]
 
 
-def create_app(library: Library, settings: Settings, keys: Keys) -> FastAPI:
-    """The HTTP service over a library. Whoever opened the library closes it."""
+def create_app(library: Library, settings: Settings, keys: Keys, close: Callable[[], None] = lambda: None) -> FastAPI:
+    """The HTTP service over a library; `close` is called after the last request."""
     context = make_context(library, settings)
+    app = routed_app(middleware(settings, keys, context.metrics), partial(lifespan, context=context, close=close))
+    app.state.context = context
+    return app
+
+
+def routed_app(middleware: Sequence[Middleware] = (), lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """The routes alone, which is all that the OpenAPI document needs."""
     app = FastAPI(
         title="Footnote",
         summary="Answers from a shelf of paper abstracts, every sentence with a footnote that was checked.",
         version="1",
-        middleware=middleware(settings, keys, context.metrics),
+        middleware=middleware,
         lifespan=lifespan,
         telemetry={"auto_configure": True},
+        generate_unique_id_function=lambda route: route.name,
         docs_url=None,
         redoc_url=None,
     )
-    app.state.context = context
     for part in (ask, conversations, answers, upload, papers):
         app.include_router(part.router, dependencies=WITH_KEY, responses=OWN_ERRORS)
     app.include_router(openai_chat.router, dependencies=WITH_KEY, responses=OPENAI_ERRORS)
@@ -86,8 +96,8 @@ def middleware(settings: Settings, keys: Keys, metrics: Metrics) -> list[Middlew
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
+async def lifespan(app: FastAPI, *, context: Context, close: Callable[[], None]) -> AsyncGenerator[None, None]:
     """From the first request to the last."""
-    context: Context = app.state.context
     with on_signals(context.lifecycle.end):
         yield
+    await anyio.to_thread.run_sync(close)

@@ -21,10 +21,10 @@ from api.schemas import (
     ConversationIn,
     ConversationOut,
     ConversationsPage,
+    ConversationsQuery,
     MessageIn,
     MessageOut,
     Name,
-    PageSize,
 )
 from rag.errors import Busy
 from rag.journal import Conversation, Journal, Message, TurnTaken
@@ -40,18 +40,16 @@ SPARE = 10.0
 
 
 @router.post("", status_code=201)
-async def create(body: ConversationIn, the: The, caller: Asker) -> ConversationHead:
+async def create_conversation(body: ConversationIn, the: The, caller: Asker) -> ConversationHead:
     """Begins a conversation."""
     return head(await the.threads.run(lambda: the.library.journal.create(caller.owner, body.title)))
 
 
 @router.get("")
-async def list_conversations(
-    the: The, caller: Asker, cursor: Annotated[Name | None, Query()] = None, limit: PageSize = 50
-) -> ConversationsPage:
+async def list_conversations(asked: Annotated[ConversationsQuery, Query()], the: The, caller: Asker) -> ConversationsPage:
     """The caller's conversations, last used first."""
     journal = the.library.journal
-    found, more = await the.threads.run(lambda: journal.conversations(caller.owner, cursor=cursor, limit=limit))
+    found, more = await the.threads.run(lambda: journal.conversations(caller.owner, cursor=asked.cursor, limit=asked.limit))
     return ConversationsPage(conversations=[head(one) for one in found], cursor=more)
 
 
@@ -69,7 +67,7 @@ for _form in get_args(Form):
 
 
 @router.get("/{conversation_id}")
-async def read(conversation_id: Name, the: The, caller: Asker) -> ConversationOut:
+async def read_conversation(conversation_id: Name, the: The, caller: Asker) -> ConversationOut:
     """A conversation with its messages."""
 
     def both(journal: Journal) -> tuple[Conversation, list[Message]]:
@@ -86,7 +84,7 @@ async def read(conversation_id: Name, the: The, caller: Asker) -> ConversationOu
 
 
 @router.delete("/{conversation_id}", status_code=204)
-async def delete(conversation_id: Name, the: The, caller: Asker) -> None:
+async def delete_conversation(conversation_id: Name, the: The, caller: Asker) -> None:
     """Deletes a conversation with its answers."""
     await the.threads.run(lambda: the.library.journal.delete(caller.owner, conversation_id))
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import Scope
 
 from rag.errors import Busy, FootnoteError, InputError, LLMRefused, LLMUnavailable, NotFound, SettingsError, Unavailable
 
@@ -155,11 +157,24 @@ def error_response(path: str, trouble: Trouble) -> JSONResponse:
     return JSONResponse(problem(trouble), trouble.status, headers, media_type="application/problem+json")
 
 
+def methods_at(app: FastAPI, scope: Scope) -> list[str]:
+    """The methods a path takes through any of its routes; Starlette names only those of the first."""
+    bare = {key: value for key, value in scope.items() if key != "fastapi"}
+    return [
+        method
+        for method in ("GET", "HEAD", "POST", "DELETE")
+        if any(route.matches({**bare, "method": method})[0] is Match.FULL for route in app.routes)
+    ]
+
+
 def install(app: FastAPI) -> None:
     """Answers every error a handler raises. What nobody foresaw reaches `RequestContext`, which logs it."""
 
     async def respond(request: Request, error: Exception) -> JSONResponse:
-        return error_response(request.url.path, trouble_of(error))
+        trouble = trouble_of(error)
+        if trouble.status == 405:
+            trouble = replace(trouble, headers={"Allow": ", ".join(methods_at(app, request.scope))})
+        return error_response(request.scope["path"], trouble)
 
     for known in (ApiError, FootnoteError, TimeoutError, RequestValidationError, HTTPException):
         app.add_exception_handler(known, respond)

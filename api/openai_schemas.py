@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from api.schemas import INTEGRAL
 from rag.types import Role
 
 ANSWERS = "footnote"
@@ -52,9 +53,9 @@ class ChatIn(Lenient):
     messages: list[ChatMessage] = Field(min_length=1, max_length=1000)
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: Annotated[int | None, WithJsonSchema({"anyOf": [{"const": 1}, {"type": "null"}]})] = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    n: Annotated[int | None, INTEGRAL, WithJsonSchema({"anyOf": [{"const": 1}, {"type": "null"}]})] = None
+    max_tokens: Annotated[int, Field(ge=1), INTEGRAL] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1), INTEGRAL] | None = None
 
 
 class UrlCitation(BaseModel):

@@ -1,6 +1,7 @@
 """The OpenAPI document: what FastAPI makes of the routes, with our own forms of errors.
 
-The document is committed (`api/openapi.json`) so that a change of the API is seen in review; a test compares the two.
+The document is committed (`api/openapi.json`, written by `python -m api.openapi`), so that a change of the API is seen in review;
+a test compares the two.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ def build(app: FastAPI) -> dict[str, Any]:
     _, more = models_json_schema([(model, "serialization") for model in UNROUTED], ref_template="#/components/schemas/{model}")
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
+    for operation in (one for path in made["paths"].values() for one in path.values()):
+        if not operation.get("parameters") and "requestBody" not in operation:
+            del operation["responses"]["422"]
     for name, schema in more["$defs"].items():
         schemas.setdefault(name, schema)
     made["components"]["schemas"] = dict(sorted(schemas.items()))
@@ -62,3 +66,14 @@ def build(app: FastAPI) -> dict[str, Any]:
 def text_of(app: FastAPI) -> str:
     """The document as it is committed."""
     return json.dumps(app.openapi(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def main() -> None:
+    """Writes the document to its file."""
+    from api.app import routed_app
+
+    FILE.write_text(text_of(routed_app()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

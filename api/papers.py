@@ -6,57 +6,44 @@ import base64
 import binascii
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from api.context import OWN, Admin, Asker, Context, The
 from api.export import Form, described, export_response
 from api.leaving import unless_client_leaves
-from api.schemas import Name, PageSize, PaperOut, PapersPage, Question, SearchOut, TopK, Year
-from rag.errors import NotFound
-from rag.types import Filters, Paper, ScoredPaper
+from api.schemas import Name, PaperOut, PapersPage, PapersQuery, SearchOut, SearchQuery
+from rag.errors import InputError, NotFound
+from rag.types import Paper, ScoredPaper
 from rag.wire import paper_to_json, scored_to_json
 
 router = APIRouter(tags=["papers"], prefix=OWN)
 
-Names = Annotated[list[Name], Query(max_length=100)]
-
-
-def filters_in_query(
-    year_min: Year | None = None,
-    year_max: Year | None = None,
-    venue: Names = [],  # noqa: B006  # FastAPI copies it
-    category: Names = [],  # noqa: B006
-    author: Names = [],  # noqa: B006
-) -> Filters:
-    """Filters as query parameters; a name may be given several times."""
-    return Filters(year_min, year_max, tuple(venue), tuple(category), tuple(author))
-
-
-InQuery = Annotated[Filters, Depends(filters_in_query)]
+NO_CURSOR = "The cursor is not one that was given here; start without one."
 
 
 @router.get("/search", response_model=SearchOut)
-async def search(
-    question: Annotated[Question, Query()], request: Request, the: The, caller: Asker, filters: InQuery, top_k: TopK = 10
-) -> Response:
+async def search(asked: Annotated[SearchQuery, Query()], request: Request, the: The, caller: Asker) -> Response:
     """The papers closest to a question, best first, without an answer."""
     retriever = the.library.retriever
-    work = the.threads.run(lambda: retriever.find(question, top_k=top_k, filters=filters))
+    work = the.threads.run(lambda: retriever.find(asked.question, top_k=asked.top_k, filters=asked.filters()))
     found = await unless_client_leaves(request, work)
     papers = [scored_to_json(ScoredPaper(one.paper, one.score)) for one in found]
-    return JSONResponse({"question": question, "papers": papers})
+    return JSONResponse({"question": asked.question, "papers": papers})
 
 
 @router.get("/papers", response_model=PapersPage)
-async def list_papers(
-    the: The, caller: Asker, filters: InQuery, cursor: Annotated[Name | None, Query()] = None, limit: PageSize = 100
-) -> Response:
+async def list_papers(asked: Annotated[PapersQuery, Query()], the: The, caller: Asker) -> Response:
     """All papers that pass the filters, in the order they came."""
-    after = read_cursor(cursor) if cursor else None
-    found = await the.threads.run(lambda: the.library.catalogue.list(after=after, limit=limit + 1, filters=filters))
-    more = write_cursor(found[limit - 1].paper_id) if len(found) > limit else None
-    return JSONResponse({"papers": [paper_to_json(paper) for paper in found[:limit]], "cursor": more})
+    after = read_cursor(asked.cursor) if asked.cursor else None
+    more, filters, catalogue = asked.limit + 1, asked.filters(), the.library.catalogue
+    try:
+        found = await the.threads.run(lambda: catalogue.list(after=after, limit=more, filters=filters))
+    except NotFound as error:
+        raise InputError(NO_CURSOR) from error
+    shown = found[: asked.limit]
+    cursor = write_cursor(shown[-1].paper_id) if len(found) > len(shown) else None
+    return JSONResponse({"papers": [paper_to_json(paper) for paper in shown], "cursor": cursor})
 
 
 def write_cursor(paper_id: str) -> str:
@@ -65,11 +52,11 @@ def write_cursor(paper_id: str) -> str:
 
 
 def read_cursor(cursor: str) -> str:
-    """The paper to continue after. Raises NotFound."""
+    """The paper to continue after. Raises InputError."""
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        raise NotFound("This cursor leads nowhere; start without one.") from error
+        raise InputError(NO_CURSOR) from error
 
 
 def _add_export(form: Form) -> None:

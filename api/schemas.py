@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from rag.types import Basis, Filters, Role, Status, Support, Turn
 
@@ -22,6 +22,14 @@ def without_nul(text: str) -> str:
     return text.replace("\x00", NO_NUL)
 
 
+def without_fraction(value: object) -> object:
+    """JSON has one kind of number: 8.0 is an integer there."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+INTEGRAL = BeforeValidator(without_fraction)
+"""Stands last in an `Annotated`: what stands after it would be missing in the JSON schema."""
+
 Text = Annotated[str, AfterValidator(without_nul), Field(max_length=TEXT_LIMIT)]
 Question = Annotated[
     str,
@@ -29,7 +37,9 @@ Question = Annotated[
     Field(min_length=1, max_length=QUESTION_LIMIT, pattern=r"\S", examples=["Which method lowers memory use in training?"]),
 ]
 Name = Annotated[str, AfterValidator(without_nul), Field(min_length=1, max_length=500)]
-Year = Annotated[int, Field(ge=0, le=9999)]
+Year = Annotated[int, Field(ge=0, le=9999), INTEGRAL]
+PageSize = Annotated[int, Field(ge=1, le=500)]
+TopK = Annotated[int, Field(ge=1, le=50, description="How many papers are retrieved and shown."), INTEGRAL]
 Score = Annotated[float, Field(ge=0, le=1)]
 Offset = Annotated[int, Field(ge=0, description="In Unicode code points of the abstract.")]
 
@@ -68,6 +78,47 @@ class FiltersIn(Request):
         )
 
 
+class InQuery(BaseModel):
+    """Query parameters: text, so numbers are read from it; an unknown one is refused like an unknown field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FiltersInQuery(InQuery):
+    """The filters as query parameters; a name may be given several times."""
+
+    year_min: Year | None = None
+    year_max: Year | None = None
+    venue: list[Name] = Field(default=[], max_length=100)
+    category: list[Name] = Field(default=[], max_length=100)
+    author: list[Name] = Field(default=[], max_length=100)
+
+    def filters(self) -> Filters:
+        """The same, as the engine takes it."""
+        return Filters(self.year_min, self.year_max, tuple(self.venue), tuple(self.category), tuple(self.author))
+
+
+class SearchQuery(FiltersInQuery):
+    """What to search for."""
+
+    question: Question
+    top_k: TopK = 10
+
+
+class PapersQuery(FiltersInQuery):
+    """Which papers to list."""
+
+    cursor: Name | None = None
+    limit: PageSize = 100
+
+
+class ConversationsQuery(InQuery):
+    """Which conversations to list."""
+
+    cursor: Name | None = None
+    limit: PageSize = 50
+
+
 class TurnIn(Request):
     """An earlier message. `paper_ids` are the papers an answer cited, best first, so that "their method" can be understood."""
 
@@ -78,10 +129,6 @@ class TurnIn(Request):
     def value(self) -> Turn:
         """The same, as the engine takes it."""
         return Turn(self.role, self.content, tuple(self.paper_ids))
-
-
-PageSize = Annotated[int, Field(ge=1, le=500)]
-TopK = Annotated[int, Field(ge=1, le=50, description="How many papers are retrieved and shown.")]
 
 
 class AskIn(Request):

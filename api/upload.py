@@ -46,19 +46,8 @@ BODY: dict[str, object] = {
                 "schema": {
                     "type": "array",
                     "minItems": 1,
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "title": {"type": "string"},
-                            "abstract": {"type": "string", "minLength": 1, "pattern": r"\w"},
-                            "authors": {"type": "array", "items": {"type": "string"}},
-                            "year": {"type": "integer"},
-                            "venue": {"type": "string"},
-                            "doi": {"type": "string"},
-                            "url": {"type": "string"},
-                        },
-                        "required": ["abstract"],
-                    },
+                    "items": {"type": "object", "description": "Fields by their usual names; only an abstract is needed."},
+                    "example": [{"title": "…", "abstract": "…", "authors": ["Doe, Jo"], "year": 2024, "doi": "10.1000/1"}],
                 }
             },
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},

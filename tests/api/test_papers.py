@@ -32,8 +32,8 @@ def test_a_cursor_survives_the_removal_of_the_paper_it_stands_at(client: TestCli
 
 
 @pytest.mark.parametrize("cursor", ["x", "é", "%00", "bm90aGVyZQ=="])
-def test_a_cursor_that_leads_nowhere_is_404(client: TestClient, cursor: str) -> None:
-    assert client.get("/api/v1/papers", params={"cursor": cursor}).status_code == 404
+def test_a_cursor_that_leads_nowhere_is_422(client: TestClient, cursor: str) -> None:
+    assert client.get("/api/v1/papers", params={"cursor": cursor}).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,8 @@ def test_search_over_a_broken_index_is_503(client: TestClient, library: FakeLibr
     assert client.get("/api/v1/search", params={"question": "crows"}).status_code == 503
 
 
-@pytest.mark.parametrize("params", [{}, {"question": ""}, {"question": " "}, {"question": "x", "top_k": "0"}])
+@pytest.mark.parametrize(
+    "params", [{}, {"question": ""}, {"question": " "}, {"question": "x", "top_k": "0"}, {"question": "x", "yer_min": "2000"}]
+)
 def test_a_bad_search_is_422(client: TestClient, params: dict[str, str]) -> None:
     assert client.get("/api/v1/search", params=params).status_code == 422
