@@ -15,7 +15,7 @@ from rag.database import Database, open_database, sqlite_url
 from rag.index.indexes import Indexes, open_indexes
 from rag.ingest import Models, Source, Step
 from rag.journal import Journal
-from rag.protocols import Embedder
+from rag.protocols import Embedder, Verifier
 from rag.settings import Settings
 from rag.types import IngestReport
 
@@ -63,25 +63,35 @@ class Library:
     def engine(self) -> QueryEngine:
         """Answers questions."""
         from rag.extract import ExtractiveGenerator
+        from rag.generate import OpenAIGenerator
         from rag.query_engine import Parts, QueryEngine
         from rag.relax import relaxation
         from rag.understand import RuleUnderstanding
+        from rag.understand_llm import LLMUnderstanding
         from rag.verify import LocalVerifier
+        from rag.verify_llm import LLMVerifier
 
         extractive = ExtractiveGenerator(self.indexes.keyword.weights, self.embedder)
+        local = LocalVerifier(self.embedder, self.indexes.keyword)
+        llm = self.llm
         return QueryEngine(
             Parts(
                 catch_up=self.indexes.searched,
                 names=self.catalogue.filter_names,
                 relax=lambda filters: relaxation(filters, self.catalogue.matching),
-                understanding=RuleUnderstanding(),
+                understanding=LLMUnderstanding(llm) if llm else RuleUnderstanding(multilingual=self.multilingual is not None),
                 retriever=self.retriever,
-                generator=extractive,
+                generator=OpenAIGenerator(llm) if llm else extractive,
                 extractive=extractive,
-                verifier=LocalVerifier(self.embedder, self.indexes.keyword),
+                verifier=LLMVerifier(llm, local) if llm and self.settings.verify == "llm" else local,
                 unsupported=self.settings.unsupported,
             )
         )
+
+    @property
+    def verifier(self) -> Verifier:
+        """Checks sentences against papers: the one that answers use."""
+        return self.engine.parts.verifier
 
     def ingest(self, sources: Iterable[Source], on_step: Callable[[Step], None] = lambda step: None) -> IngestReport:
         """Adds papers and waits for the indexes. Blocking. Raises CatalogueUnavailable."""
