@@ -11,7 +11,7 @@ import numpy as np
 from rag.decide import Signals, decide, is_hopeless, signals
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author
 from rag.protocols import Embedder
-from rag.retrieve import is_latin
+from rag.scripts import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Turn, Vectors
 from rag.understand import Intent, intent_of
 

@@ -11,6 +11,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from rag.protocols import Embedder, KeywordIndex
+from rag.scripts import is_latin
 from rag.types import Filters, IndexedPaper, Retrieved, ScoredPaper, Vectors
 
 TOP_K = 10
@@ -139,10 +140,3 @@ def as_node(found: Retrieved | ScoredPaper) -> NodeWithScore:
     fields = {"title": paper.title, "authors": list(paper.authors), "year": paper.year, "venue": paper.venue, "url": paper.url}
     node = TextNode(id_=paper.paper_id, text=paper.abstract, metadata=fields, excluded_llm_metadata_keys=list(fields))
     return NodeWithScore(node=node, score=found.score)
-
-
-def is_latin(text: str) -> bool:
-    """Whether at least three of four letters are Latin ones; a text without letters is."""
-    letters = [char for char in text if char.isalpha()]
-    latin = sum(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in letters)
-    return latin * 4 >= len(letters) * 3

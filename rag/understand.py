@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rag.filters import Names, merge_filters, no_years_notice, read_filters
+from rag.scripts import is_latin
 from rag.types import Filters, Turn, Usage, cut, unique
 
 Intent = Literal["explain", "list", "authors", "year", "venue", "link", "count"]
@@ -35,12 +36,24 @@ class Understood:
     notice: str | None = None
 
 
+OTHER_SCRIPT = (
+    "The papers are searched in English, and this question is in another script: install footnote[multilingual], or set "
+    "FOOTNOTE_LLM_MODEL, to have it understood."
+)
+
+
 class RuleUnderstanding:
-    """Reads questions by the rules below: no LLM, no waiting."""
+    """Reads questions by the rules below: no LLM, no waiting. `multilingual` tells whether retrieval reads other scripts."""
+
+    def __init__(self, *, multilingual: bool) -> None:
+        self._multilingual = multilingual
 
     async def understand(self, question: str, history: Sequence[Turn], filters: Filters, names: Names) -> Understood:
         """`filters` were given beside the question and win over those in its words."""
-        return understand(question, history, filters, names)
+        read = understand(question, history, filters, names)
+        if self._multilingual or is_latin(question):
+            return read
+        return replace(read, notice=" ".join(filter(None, [read.notice, OTHER_SCRIPT])))
 
 
 def understand(question: str, history: Sequence[Turn], filters: Filters, names: Names) -> Understood:

@@ -1,111 +1,87 @@
-"""Step 1 with an LLM: follow-ups are made standalone from the conversation, and other languages are put into English."""
+"""Step 1 with an LLM, asked where the rules are weak: follow-ups, and questions in another script than the papers'."""
 
 from __future__ import annotations
 
-import asyncio
+import json
 import logging
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from rag.errors import LLMRefused, LLMUnavailable
-from rag.filters import Names, merge_filters, no_years_notice
+from rag.filters import Names, merge_filters
 from rag.prompts import STANDALONE_SCHEMA, standalone_prompt
 from rag.protocols import LLM
+from rag.scripts import is_latin
 from rag.types import Filters, Turn, Usage
 from rag.understand import Intent, Understood, papers_named, understand
 
-PATIENCE = 20.0
-"""Seconds; after that the rules' reading must do, since the answer itself is still to be waited for."""
+log = logging.getLogger("footnote.understand")
 
-MOST_TOKENS = 500
-
-log = logging.getLogger(__name__)
+MAX_TOKENS = 600
 
 
-class Reading(BaseModel):
-    """What the model read in a question: an object of STANDALONE_SCHEMA."""
+class Standalone(BaseModel):
+    """The JSON object that prompts/standalone asks for."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    question: str = Field(min_length=1, max_length=4_000)
-    topic: str = Field(default="", max_length=4_000)
-    year_min: int | None = Field(default=None, ge=1000, le=2999)
-    year_max: int | None = Field(default=None, ge=1000, le=2999)
-    venues: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
+    question: str = Field(min_length=1, max_length=4000)
+    topic: str = Field(min_length=1, max_length=4000)
+    year_min: int | None = None
+    year_max: int | None = None
+    venues: list[str] = []
+    categories: list[str] = []
+    authors: list[str] = []
     asks_for: Intent = "explain"
     other_papers: bool = False
 
 
 class LLMUnderstanding:
-    """Asks the LLM where the rules' reading may fall short; where it gives none, the rules' reading stands."""
+    """Reads questions with an LLM where that helps; by rules elsewhere, and when the LLM fails (the failure is logged: the answer
+    that follows meets the same LLM and tells of it)."""
 
-    def __init__(self, llm: LLM, patience: float = PATIENCE) -> None:
+    def __init__(self, llm: LLM) -> None:
         self._llm = llm
-        self._patience = patience
 
     async def understand(self, question: str, history: Sequence[Turn], filters: Filters, names: Names) -> Understood:
-        """`filters` were given beside the question and win over those in its words. Raises nothing of the LLM's."""
+        """`filters` were given beside the question and win over those in its words."""
         by_rules = understand(question, history, filters, names)
-        if not history and is_english(question):
+        if not history and is_latin(question):
             return by_rules
         try:
-            reading, usage = await self._read(question, history, names)
-        except (LLMUnavailable, LLMRefused, ValidationError, TimeoutError) as error:
-            log.warning("question understood by rules alone: %s", error or type(error).__name__)
+            text, usage = await self._llm.complete(
+                *standalone_prompt(question, history, names), json_schema=STANDALONE_SCHEMA, max_tokens=MAX_TOKENS
+            )
+            read = Standalone.model_validate(json.loads(text))
+        except (LLMUnavailable, LLMRefused, ValidationError, ValueError) as error:
+            log.warning("The question was read by rules: %s", error)
             return by_rules
-        return understood(reading, by_rules, history, filters, names, usage)
-
-    async def _read(self, question: str, history: Sequence[Turn], names: Names) -> tuple[Reading, Usage]:
-        system, user = standalone_prompt(question, history, names)
-        async with asyncio.timeout(self._patience):
-            text, usage = await self._llm.complete(system, user, json_schema=STANDALONE_SCHEMA, max_tokens=MOST_TOKENS)
-        return Reading.model_validate_json(text), usage
+        return understood(question, history, filters, names, read, usage, by_rules.notice)
 
 
 def understood(
-    reading: Reading, by_rules: Understood, history: Sequence[Turn], filters: Filters, names: Names, usage: Usage
+    question: str,
+    history: Sequence[Turn],
+    filters: Filters,
+    names: Names,
+    read: Standalone,
+    usage: Usage,
+    notice: str | None,
 ) -> Understood:
-    """The model's reading; of venues and categories only such as there are."""
+    """What the LLM read, held to what there is: venues and categories that the library does not have set no filter."""
     said = Filters(
-        year_min=reading.year_min,
-        year_max=reading.year_max,
-        venues=known(reading.venues, names.venues),
-        categories=known(reading.categories, names.categories),
-        authors=tuple(author for author in reading.authors if author.strip()),
+        year_min=read.year_min if names.has_years else None,
+        year_max=read.year_max if names.has_years else None,
+        venues=tuple(venue for venue in read.venues if venue in names.venues),
+        categories=tuple(category for category in read.categories if category in names.categories),
+        authors=tuple(read.authors) if read.asks_for in ("list", "count") else (),
     )
-    notice = no_years_notice(said, names)
-    if notice:
-        said = replace(said, year_min=None, year_max=None)
     return Understood(
-        question=by_rules.question,
-        standalone=reading.question,
-        search_text=reading.topic.strip() or reading.question,
+        question=question,
+        standalone=read.question,
+        search_text=read.topic,
         filters=merge_filters(said, filters),
-        intent=reading.asks_for,
-        exclude=papers_named(history) if reading.other_papers else (),
+        intent=read.asks_for,
+        exclude=papers_named(history) if read.other_papers else (),
         usage=usage,
         notice=notice,
     )
-
-
-def known(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Those of `names` that were given, in whatever case."""
-    wanted = {name.strip().casefold() for name in given}
-    return tuple(name for name in names if name.casefold() in wanted)
-
-
-ENGLISH = re.compile(
-    r"\b(?:the|of|is|are|were|what|which|how|does|did|and|for|with|that|this|who|why|when|where|there|from|any|can|by)\b",
-    re.IGNORECASE,
-)
-OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f]{2,}")
-
-
-def is_english(question: str) -> bool:
-    """Whether it holds an English function word and no word in another script, but for a Greek letter."""
-    return ENGLISH.search(question) is not None and OTHER_SCRIPT.search(question) is None

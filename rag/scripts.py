@@ -1,0 +1,10 @@
+"""Which script a text is written in."""
+
+from __future__ import annotations
+
+
+def is_latin(text: str) -> bool:
+    """Whether at least three of four letters are Latin ones; a text without letters is."""
+    letters = [char for char in text if char.isalpha()]
+    latin = sum(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in letters)
+    return latin * 4 >= len(letters) * 3
