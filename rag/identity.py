@@ -21,6 +21,9 @@ STRONG = ("doi", "arxiv", "pmid", "openreview")
 SHORT = 40
 """An abstract of fewer normalised characters (`No abstract available.`) names no work without its title and authors."""
 
+LONGEST_KEY = 500
+"""Characters of a name that are compared: Postgres indexes no more than 2,704 bytes."""
+
 ARXIV = r"(\d{4}\.\d{4,5}|[a-z][a-z-]*(?:\.[a-z]{2})?/\d{7})(?:v\d+)?(?:\.pdf)?"
 ARXIV_DOI = re.compile(rf"10\.48550/arxiv\.{ARXIV}", re.IGNORECASE)
 DOI = re.compile(r"(?:doi:\s*|(?:https?://)?(?:dx\.)?doi\.org/)?(10\.\d{4,9}/\S+)", re.IGNORECASE)
@@ -165,9 +168,9 @@ def author_rank(paper: Paper) -> tuple[bool, bool, int]:
 
 def canonical(name: str) -> str | None:
     """An external id in the one form we keep: DOIs and arXiv ids lower-case, arXiv without version, arXiv's DOIs as arXiv ids.
-    A prefixed id of an unknown kind (`id:7`) is kept as given; None when there is nothing in it."""
+    A prefixed id of an unknown kind (`id:7`) is kept as given; None when there is nothing in it, or far too much."""
     kind, _, value = name.partition(":")
-    if kind in (*STRONG, "id") and not value.strip():
+    if len(name) > LONGEST_KEY or (kind in (*STRONG, "id") and not value.strip()):
         return None
     if kind == "id":
         return storable(name.strip())
@@ -209,7 +212,7 @@ def normalised(text: str, separator: str = "") -> str:
 def match_key(text: str) -> str:
     """How names are compared in filters: without case, accents, and differences of white space."""
     letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join("".join(letter for letter in letters if not unicodedata.combining(letter)).split())
+    return " ".join("".join(letter for letter in letters if not unicodedata.combining(letter)).split())[:LONGEST_KEY]
 
 
 def author_key(author: str) -> str:

@@ -94,6 +94,13 @@ def test_nul_and_lone_surrogates_do_not_stop_a_commit(catalogue: Catalogue) -> N
     assert catalogue.count() == 1
 
 
+def test_names_longer_than_an_index_takes_are_kept_and_found(catalogue: Catalogue) -> None:
+    long = "".join(chr(0x4E00 + number) for number in range(5000))
+    commit(catalogue, raw_paper("a", authors=(long,), venue=long, category=long, url=long, external_ids=(f"id:{long}",)))
+    (paper,) = catalogue.list(filters=Filters(authors=(long,), venues=(long,), categories=(long,)))
+    assert (paper.authors, paper.venue, paper.category) == ((long,), long, long)
+
+
 def test_a_commit_that_changes_nothing_raises_no_revision(catalogue: Catalogue) -> None:
     assert commit(catalogue, FULL).revision == 1
     again = commit(catalogue, FULL, FULL)
