@@ -8,7 +8,7 @@ from typing import Protocol
 from rag.catalogue import Catalogue
 from rag.ingest import Source
 from rag.journal import Journal
-from rag.protocols import LLM, Engine, Retriever
+from rag.protocols import LLM, Embedder, Engine, Retriever, Verifier
 from rag.types import IngestReport
 
 
@@ -34,6 +34,14 @@ class Library(Protocol):
     @property
     def llm(self) -> LLM | None:
         """The LLM, if one is configured."""
+
+    @property
+    def verifier(self) -> Verifier:
+        """Checks sentences."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """Made the papers' vectors."""
 
     def ingest(self, sources: Iterable[Source]) -> IngestReport:
         """Adds papers and waits for the indexes. Blocking."""

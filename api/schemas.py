@@ -169,6 +169,19 @@ class ClaimIn(Request):
     paper_ids: list[Name] = Field(min_length=1, max_length=20)
 
 
+class VerifyTextIn(Request):
+    """A text with markers: `[n]`, in any common form, stands for the n-th of `paper_ids`."""
+
+    text: Annotated[str, AfterValidator(without_nul), Field(min_length=1, max_length=TEXT_LIMIT, pattern=r"\S")]
+    paper_ids: list[Name] = Field(min_length=1, max_length=100)
+
+
+class VerifyClaimsIn(Request):
+    """Claims, each with the papers it is said to rest on."""
+
+    claims: list[ClaimIn] = Field(min_length=1, max_length=100)
+
+
 class PaperOut(Reply):
     """One work known by its abstract, which is the source's text verbatim."""
 
@@ -262,6 +275,15 @@ class AnswerOut(Reply):
     timings_ms: dict[str, int]
     notice: str | None
     invalid_markers: int
+
+
+class VerifyOut(Reply):
+    """The sentences as they were read and what was found; markers are places (from 1) in `papers`."""
+
+    verifier: str
+    sentences: list[SentenceOut]
+    papers: list[PaperOut]
+    invalid_markers: Annotated[int, Field(description="Markers that stood for no paper.")]
 
 
 class KeptAnswerOut(AnswerOut):

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from rag.types import (
     AnswerEvent,
     AnswerSentence,
     Citation,
+    Drafted,
     Evidence,
     Filters,
     IndexedPaper,
@@ -41,6 +42,7 @@ from rag.types import (
     Turn,
     Usage,
     Vectors,
+    Verdict,
 )
 
 PAPERS = (
@@ -183,7 +185,7 @@ class FakeLLM:
     asked: list[tuple[str, str]] = field(default_factory=list)
     model: str = "fake-llm"
 
-    async def stream(self, system: str, user: str, *, max_tokens: int = 100) -> AsyncIterator[Delta]:
+    async def stream(self, system: str, user: str, *, max_tokens: int = 100) -> AsyncGenerator[Delta, None]:
         """The pieces, usage and cut with the last."""
         self.asked.append((system, user))
         for piece in self.pieces:
@@ -217,6 +219,21 @@ class FakeRetriever:
 
 
 @dataclass
+class FakeVerifier:
+    """Bears out what cites a paper, by the first word of its abstract."""
+
+    name: str = "fake"
+    seen: list[tuple[Drafted, tuple[str, ...]]] = field(default_factory=list)
+
+    async def verify(self, drafted: Drafted, papers: Sequence[Retrieved]) -> Verdict:
+        """`uncited` without a marker."""
+        self.seen.append((drafted, tuple(one.paper.paper_id for one in papers)))
+        words = {place: papers[place - 1].paper.abstract.split()[0] for place in drafted.markers}
+        evidence = tuple(Evidence(place, 0, len(word), word, 0.7) for place, word in words.items())
+        return Verdict("ok" if evidence else "uncited", evidence, "it is a fake", 0.7)
+
+
+@dataclass
 class FakeLibrary:
     """What `create_app` takes."""
 
@@ -225,6 +242,8 @@ class FakeLibrary:
     engine: FakeEngine
     retriever: FakeRetriever
     llm: FakeLLM | None = None
+    verifier: FakeVerifier = field(default_factory=FakeVerifier)
+    embedder: FakeEmbedder = field(default_factory=FakeEmbedder)
     waiting_for: str | None = None
 
     def ingest(self, sources: Iterable[Source]) -> IngestReport:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -58,5 +59,5 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @document.parametrize()
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_no_request_made_from_the_document_breaks_the_service(case: schemathesis.Case, url: str) -> None:
+def test_no_request_made_from_the_document_breaks_the_service(case: schemathesis.Case[Any], url: str) -> None:
     case.call_and_validate(base_url=url, headers={"Authorization": f"Bearer {KEY}"})
