@@ -31,7 +31,7 @@ from rag.readers.field_names import (
 )
 from rag.readers.people import QUOTED, people
 from rag.readers.source import Source
-from rag.types import RawPaper, Rejected
+from rag.types import RawPaper, Rejected, cut
 
 ALONE = 250
 """Characters; shorter texts that stand alone are questions or claims rather than abstracts."""
@@ -51,7 +51,7 @@ def papers_of(source: Source, records: Iterable[Record | Rejected]) -> Iterator[
     first = list(islice(rest, LOOKED_AT))
     found = [fields for item in first if not isinstance(item, Rejected) for fields in item[1:]]
     if found and not any(map(has_abstract, found)) and not _mostly_texts(found):
-        names = ", ".join(list(map(str, found[0]))[:8])
+        names = cut(" ".join(", ".join(map(str, found[0])).split()), 100)
         raise UnreadableFile(
             f"{source.name}: has no field called abstract, summary or text beside a title or authors (it has {names})"
         )

@@ -79,8 +79,8 @@ class Source:
         return split_lines(self.chunks())
 
     def rejected(self, where: str, reason: str) -> Rejected:
-        """A Rejected that names this file."""
-        return Rejected(self.name, where, reason)
+        """A Rejected that names this file, its reason in one line."""
+        return Rejected(self.name, where, " ".join(reason.split()))
 
 
 def split_lines(chunks: Iterable[str]) -> Iterator[str]:

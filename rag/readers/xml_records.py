@@ -24,12 +24,12 @@ def records(source: Source, names: frozenset[str], read: Read) -> Iterator[RawPa
             number += 1
             paper = read(element, f"record {number}")
             yield source.rejected(f"record {number}", paper) if isinstance(paper, str) else paper
-    except ParseError as error:
-        yield source.rejected(f"record {number + 1}", f"the XML is cut or malformed from here on ({error})")
     except DefusedXmlException as error:
         yield source.rejected(
             f"record {number + 1}", f"the XML defines entities, which are not followed ({type(error).__name__})"
         )
+    except (ParseError, LookupError, ValueError) as error:  # the latter two: an encoding that expat does not know
+        yield source.rejected(f"record {number + 1}", f"the XML is cut or malformed from here on ({error})")
 
 
 def text_at(element: Element, path: str) -> str | None:

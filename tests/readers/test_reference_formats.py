@@ -322,6 +322,13 @@ def test_xml_in_another_encoding_is_read() -> None:
     )
 
 
+@pytest.mark.parametrize("encoding", ["no-such", "GB2312"])
+def test_xml_in_an_encoding_that_cannot_be_read_is_rejected(encoding: str) -> None:
+    (refused,) = items(ATOM.replace("UTF-8", encoding))
+    assert isinstance(refused, Rejected)
+    assert "encoding" in refused.reason
+
+
 def entries_of(format: str, count: int) -> Iterator[bytes]:
     """A file of that many papers, each of some 20,000 characters, made as it is read."""
     abstract = "Kites fly. " * 1_800
