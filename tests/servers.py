@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import socket
 import subprocess
+import sys
 import tempfile
+import time
+import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,3 +84,67 @@ def run(as_user: list[str], command: list[str | Path]) -> None:
     done = subprocess.run([*as_user, *map(str, command)], capture_output=True, text=True, cwd="/tmp", timeout=60, check=False)
     if done.returncode:
         raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stderr[-500:]}")
+
+
+class ChromaServer:
+    """A Chroma server on loopback that can be stopped, frozen and started again on the same port and folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """What FOOTNOTE_CHROMA_URL would be."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Returns when it answers. Its log goes to a file: a pipe nobody reads would block it."""
+        command = [str(Path(sys.executable).parent / "chroma"), "run", "--host", "127.0.0.1", "--port", str(self.port)]
+        with (self.folder / "log").open("ab") as log:
+            self._child = subprocess.Popen(
+                [*command, "--path", str(self.folder / "data")], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        end = time.monotonic() + 60
+        while not self._answers():
+            if self._child.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"the Chroma server did not start: {(self.folder / 'log').read_text()[-500:]}")
+            time.sleep(0.1)
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            self._child = None
+
+    def send(self, number: signal.Signals) -> None:
+        """SIGSTOP freezes it, SIGCONT lets it go on."""
+        assert self._child is not None
+        self._child.send_signal(number)
+
+    def forget(self) -> None:
+        """Takes away all it has stored, while it is down."""
+        shutil.rmtree(self.folder / "data")
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/api/v2/heartbeat", timeout=1) as response:
+                return int(response.status) == 200
+        except OSError:
+            return False
+
+
+@contextmanager
+def chroma_server() -> Iterator[ChromaServer]:
+    """A running Chroma server with an empty store."""
+    with tempfile.TemporaryDirectory(prefix="chroma") as name:
+        server = ChromaServer(Path(name))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.kill()

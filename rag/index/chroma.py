@@ -35,11 +35,11 @@ SELF_SEARCH = 10
 """Papers asked for when a paper is searched by its own vector."""
 
 CONNECT_SECONDS = 3.0
-ANSWER_SECONDS = 15.0
+ANSWER_SECONDS = 10.0
 
 
 class ChromaIndex:
-    """A DenseIndex in one Chroma collection. Opened on first use; after a fault, opened again on the next use.
+    """A DenseIndex in one Chroma collection, opened on first use. Safe for many threads.
 
     Raises IndexUnavailable when Chroma does not answer, IndexDamaged when what it holds cannot be used and must be rebuilt.
     """
@@ -114,7 +114,7 @@ class ChromaIndex:
         with self._opening:
             client, self._client, self._collection = self._client, None, None
             if client is not None:
-                client.close()  # type: ignore[attr-defined]  # on every client, missing from the interface
+                _hang_up(client)
 
     def _do(self, use: Callable[[Any], Any]) -> Any:  # Any: what the collection's method gives
         """Uses the collection; once more if another process has rebuilt it under a new identity meanwhile."""
@@ -195,10 +195,8 @@ class ChromaIndex:
         try:
             yield
         except (IndexUnavailable, SettingsError):
-            self.close()
             raise
         except Exception as error:
-            self.close()
             raise self._fault(error) from error
 
     def _fault(self, error: Exception) -> IndexUnavailable:
@@ -305,6 +303,14 @@ def _limited(client: Any) -> ClientAPI:  # Any: the session below is reachable n
 
     client._server._session.timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
     return client  # type: ignore[no-any-return]  # it is the client that came in
+
+
+def _hang_up(client: Any) -> None:  # Any: as above
+    """Chroma's own `close` leaves connections open: the client's, and those of a second client that it keeps for itself."""
+    servers = [client._server, client._admin_client._server]
+    client.close()
+    for session in filter(None, (getattr(server, "_session", None) for server in servers)):
+        session.close()
 
 
 def _line(error: Exception) -> str:
