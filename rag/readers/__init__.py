@@ -59,7 +59,7 @@ class SourceFile:
 
 
 def walk(paths: Sequence[Path]) -> Iterator[SourceFile]:
-    """The files at `paths`, folders walked in sorted order without their hidden files; a folder is entered once, links or not."""
+    """The files at `paths`, folders in sorted order without hidden files and devices; each is entered once, links or not."""
     for path in paths:
         if path.is_dir():
             yield from (SourceFile(found, named=False) for found in _files_below(path))
@@ -141,7 +141,8 @@ def _files_below(folder: Path) -> Iterator[Path]:
     for at, folders, files in os.walk(folder, followlinks=True):
         entered.add(os.path.realpath(at))
         folders[:] = sorted(name for name in folders if _fresh(Path(at, name), entered))
-        yield from (Path(at, name) for name in sorted(files) if not name.startswith("."))
+        found = (Path(at, name) for name in sorted(files) if not name.startswith("."))
+        yield from (path for path in found if path.is_file())
 
 
 def _fresh(folder: Path, entered: set[str]) -> bool:

@@ -40,7 +40,7 @@ DOI = _names("doi digitalobjectidentifier di")
 KEYWORDS = _names("keywords authorkeywords keyword indexterms tags manualtags tasks de 关键词")
 CATEGORY = _names(
     """category primarycategory primaryarea area categories subjectareas subjectarea primarytopic fieldsofstudy s2fieldsofstudy
-    track topic subject 分类 领域"""
+    topic subject 分类 领域"""
 )
 OWN_ID = _names("id paperid docid documentid uid corduid corpusid key")
 ARXIV = _names("arxiv arxivid eprint")

@@ -30,7 +30,7 @@ from rag.readers.field_names import (
     plain_name,
 )
 from rag.readers.people import QUOTED, people
-from rag.readers.source import Source
+from rag.readers.source import DAMAGE, Source
 from rag.types import RawPaper, Rejected, cut
 
 ALONE = 250
@@ -48,7 +48,7 @@ Record = tuple[str, Mapping[str, object]]
 def papers_of(source: Source, records: Iterable[Record | Rejected]) -> Iterator[RawPaper | Rejected]:
     """A paper a record. Raises UnreadableFile, before the first, when none of the first records has a field with an abstract."""
     rest = iter(records)
-    first = list(islice(rest, LOOKED_AT))
+    first, damage = _looked_at(rest)
     found = [fields for item in first if not isinstance(item, Rejected) for fields in item[1:]]
     if found and not any(map(has_abstract, found)) and not _mostly_texts(found):
         names = cut(" ".join(", ".join(map(str, found[0])).split()), 100)
@@ -57,6 +57,18 @@ def papers_of(source: Source, records: Iterable[Record | Rejected]) -> Iterator[
         )
     for item in chain(first, rest):
         yield item if isinstance(item, Rejected) else paper_of(item[1], item[0])
+    if damage:
+        raise damage
+
+
+def _looked_at(records: Iterator[Record | Rejected]) -> tuple[list[Record | Rejected], Exception | None]:
+    """The first records, and the damage of the file that ended them."""
+    first: list[Record | Rejected] = []
+    try:
+        first.extend(islice(records, LOOKED_AT))
+    except DAMAGE as damage:
+        return first, damage
+    return first, None
 
 
 def has_abstract(record: Mapping[str, object]) -> bool:

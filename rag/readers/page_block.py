@@ -95,7 +95,7 @@ def is_category(text: str) -> bool:
         return False
     if CATEGORY_DOT.search(text):
         return True
-    words = [word for word in re.split(r"[\s,/&]+", text.lower()) if word and not JOINING_WORD.fullmatch(word)]
+    words = [word for word in re.split(r"[\s,/&:>·]+", text.lower()) if word and not JOINING_WORD.fullmatch(word)]
     areas = sum(bool(AREA_WORD.fullmatch(word)) for word in words)
     if areas and len(words) <= 8 and areas * 2 >= len(words) and not PROSE_WORD.search(text):
         return True

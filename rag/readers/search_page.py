@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from rag.readers.page_block import CATEGORY_DOT, LONGEST_BLOCK, Block, blocks, names_of
 from rag.readers.page_paragraph import continues
-from rag.readers.source import Source
+from rag.readers.source import DAMAGE, Source
 from rag.types import RawPaper, Rejected, cut
 
 PAGE_TITLE = re.compile(r"论文|文献|检索|搜索|search", re.IGNORECASE)
@@ -30,20 +30,25 @@ def read_search_page(source: Source) -> Iterator[RawPaper | Rejected]:
     """Papers of the page, in order; a category or authors without an abstract below them is Rejected."""
     heads: list[Block] = []
     paper: RawPaper | None = None
-    for block in blocks(enumerate(source.lines(), start=1)):
-        kind = block.kind
-        if kind == "prose" and paper and not heads and continues(paper.abstract, block.text):
-            paper = replace(paper, abstract=f"{paper.abstract}\n\n{block.text}"[:LONGEST_BLOCK])
-            continue
-        if paper and kind != "header":
+    try:
+        for block in blocks(enumerate(source.lines(), start=1)):
+            kind = block.kind
+            if kind == "prose" and paper and continues(paper.abstract, block.text):
+                paper = replace(paper, abstract=f"{paper.abstract}\n\n{block.text}"[:LONGEST_BLOCK])
+                continue
+            if paper and kind != "header":
+                yield paper
+                paper = None
+            if kind == "prose":
+                lost, above = assign(heads)
+                yield from (without_abstract(source, group) for group in lost)
+                paper, heads = paper_of(above, block), []
+            elif kind != "header":
+                heads.append(block)
+    except DAMAGE:
+        if paper:
             yield paper
-            paper = None
-        if kind == "prose":
-            lost, above = assign(heads)
-            yield from (without_abstract(source, group) for group in lost)
-            paper, heads = paper_of(above, block), []
-        elif kind != "header":
-            heads.append(block)
+        raise
     if paper:
         yield paper
     yield from (without_abstract(source, group) for group in by_paper(heads))

@@ -70,6 +70,7 @@ OPENALEX = {
     "authorships": [{"author": {"display_name": "Ada Byron"}}, {"author": {"display_name": "Bo Li"}}],
     "primary_location": {"source": {"display_name": "Kite Letters"}},
     "abstract_inverted_index": {"fly": [1, 3], "Kites": [0], "and": [2], "abstract.": [4]},
+    "is_authors_truncated": True,
     "keywords": [{"display_name": "Wind"}],
     "primary_topic": {"display_name": "Aerodynamics"},
 }
@@ -163,6 +164,7 @@ CASES = [
             "line 1",
             title="Kites",
             authors=BOTH,
+            authors_truncated=True,
             category="Aerodynamics",
             venue="Kite Letters",
             year=2024,

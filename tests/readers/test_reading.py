@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,30 @@ def test_a_cut_gz_gives_the_papers_before_the_cut_and_one_reject() -> None:
 
 
 @pytest.mark.parametrize(
+    ("format", "pieces"),
+    [
+        ("search-page", [f"{PAGE}\n".encode()] * 3),
+        ("jsonl", [b'{"title": "T", "abstract": "Kites fly."}\n'] * 3),
+        ("json", [b"[", *[b'{"title": "T", "abstract": "Kites fly."},'] * 3]),
+        ("csv", [b"title,abstract\n", *[b"T,Kites fly.\n"] * 3]),
+        ("ris", [b"TY  - JOUR\nAB  - Kites fly.\nER  -\n"] * 3 + [b"TY  - JOUR\n"]),
+        ("nbib", [b"PMID- 1\nAB  - Kites fly.\n\n"] * 3 + [b"PMID- 2\n"]),
+    ],
+)
+@pytest.mark.parametrize("filling", [0, 100_000])
+def test_papers_before_damage_are_given_however_few_they_are(format: str, pieces: list[bytes], filling: int) -> None:
+    def stream() -> Iterator[bytes]:
+        yield from pieces
+        yield b" " * filling
+        raise OSError("the disk is on fire")
+
+    *found, last = read_stream(Pieces(stream()), "upload", format)  # type: ignore[arg-type]  # a raw stream serves as a BinaryIO
+    assert len(found) == 3
+    assert all(isinstance(item, RawPaper) for item in found)
+    assert last == Rejected("upload", "record 4", "the file is cut or damaged from here on (the disk is on fire)")
+
+
+@pytest.mark.parametrize(
     ("content", "says"),
     [
         (b"", "empty"),
@@ -151,6 +177,8 @@ def test_a_walk_names_files_given_and_finds_the_rest_in_order(tmp_path: Path) ->
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "a" / "loop").symlink_to(tmp_path, target_is_directory=True)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
     missing = tmp_path / "missing.txt"
     assert list(walk([tmp_path / "b.txt", tmp_path, missing])) == [
         SourceFile(tmp_path / "b.txt", named=True),

@@ -36,6 +36,8 @@ LONG_TIDES = TIDES + " A second gauge agrees with the first at every hour of the
         ("Optimization", "category"),
         ("optimization", "category"),
         ("Health / Medicine", "category"),
+        ("Theory·Optimization", "category"),
+        ("Theory: Game Theory", "category"),
         ("Reinforcement Learning and Planning", "category"),
         ("机器人学习", "category"),
         ("Wang", "authors"),
