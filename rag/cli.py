@@ -12,7 +12,7 @@ from rag.cli_ask import ask
 from rag.cli_chat import chat
 from rag.cli_doctor import doctor
 from rag.cli_ingest import demo, ingest
-from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, settings_of
+from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, hint_if_empty, settings_of
 from rag.cli_papers import app as papers
 from rag.cli_render import console, render_found
 from rag.types import ScoredPaper
@@ -41,6 +41,7 @@ def search(
     """Find papers, best first, each with its sentence nearest to the question."""
     filters = filters_of(year_min, year_max, venue, category, author)
     with open_library(settings_of(data)) as library:
+        hint_if_empty(library)
         found = library.retriever.find(" ".join(question), top_k=top_k, filters=filters)
     if as_json:
         for one in found:

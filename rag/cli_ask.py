@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.spinner import Spinner
 from rich.text import Text
 
 from rag.build import Library, open_library
-from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, settings_of
-from rag.cli_render import console, marked, render_answer, visible
+from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, hint_if_empty, settings_of
+from rag.cli_render import console, paragraphs, render_answer, visible
 from rag.errors import FootnoteError, InputError
 from rag.questions import Asked, completed, read_question
 from rag.types import Answer, AnswerEvent, Filters, PapersFound, SentenceReady
@@ -49,6 +49,7 @@ def ask(
         raise typer.BadParameter('give a question (footnote ask "…") or a file of questions (--file), one of the two')
     filters = filters_of(year_min, year_max, venue, category, author)
     with open_library(settings_of(data)) as library:
+        hint_if_empty(library)
         if file is None:
             asked = Asked(" ".join(question or ()), filters=filters)
             asyncio.run(ask_one(library, asked, top_k, as_json))
@@ -88,7 +89,7 @@ async def follow(events: AsyncIterator[AnswerEvent], out: Console) -> Answer:
                 live.update(Spinner("dots", f"Reading {len(event.papers)} papers"))
             elif isinstance(event, SentenceReady):
                 text += event.sentence.text
-                live.update(marked(text))
+                live.update(Group(*paragraphs(text)))
             else:
                 return event.answer
     raise AssertionError("a stream ends with the answer")

@@ -11,7 +11,7 @@ import typer
 
 from rag.build import Library, open_library
 from rag.cli_ask import TOP_N, TopK, ask_one, failure
-from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, settings_of
+from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, hint_if_empty, settings_of
 from rag.errors import FootnoteError
 from rag.questions import Asked
 from rag.types import Answer, Filters, Turn, unique
@@ -33,6 +33,7 @@ def chat(
     """Ask and ask further; with --json, a question a line comes from stdin and an answer a line goes out."""
     filters = filters_of(year_min, year_max, venue, category, author)
     with open_library(settings_of(data)) as library:
+        hint_if_empty(library)
         if converse(library, filters, top_k, as_json) and not sys.stdin.isatty():
             raise typer.Exit(DONE_IN_PART)
 

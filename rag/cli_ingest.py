@@ -39,7 +39,7 @@ from rag.wire import report_to_json, to_line
 
 DONE_IN_PART = 3
 SAMPLES = Path(__file__).parent / "samples" / "papers.txt"
-SAMPLE_QUESTION = "How can diffusion language models decode faster without training?"
+SAMPLE_QUESTION = "Can a group of small models replace one large model in medicine?"
 
 
 def ingest(

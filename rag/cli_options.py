@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rag.build import Library
 from rag.settings import Settings, read_settings
 from rag.types import Filters
 
@@ -34,3 +35,9 @@ def filters_of(
 ) -> Filters:
     """Filters from what was given on the command line."""
     return Filters(year_min, year_max, tuple(venues or ()), tuple(categories or ()), tuple(authors or ()))
+
+
+def hint_if_empty(library: Library) -> None:
+    """Tells a newcomer on stderr why nothing can be found."""
+    if not library.catalogue.count():
+        typer.echo(f"The library in {library.settings.data} is empty; fill it with: footnote ingest FILE", err=True)

@@ -44,10 +44,10 @@ def visible(text: str) -> str:
 
 def render_answer(answer: Answer) -> Group:
     """The answer, its footnotes, its warnings, and the nearest papers when it abstains."""
-    parts: list[RenderableType] = [marked(answer.text.strip())]
+    parts: list[RenderableType] = [*paragraphs(answer.text)]
     if answer.citations:
         parts += ["", *(footnote(citation, answer) for citation in answer.citations)]
-    if answer.status != "answered" and answer.papers:
+    elif answer.papers:
         parts += ["", Text("Nearest papers", style="bold"), *(brief(scored.paper) for scored in answer.papers[:3])]
     warnings = list(support_warnings(answer.sentences))
     if warnings:
@@ -55,6 +55,17 @@ def render_answer(answer: Answer) -> Group:
     if answer.notice:
         parts += ["", Text(visible(answer.notice), style="yellow")]
     return Group(*parts)
+
+
+def paragraphs(text: str) -> Iterator[RenderableType]:
+    """The answer's lines; a list item hangs from its dash."""
+    for line in text.strip().splitlines():
+        if line.startswith("- "):
+            item = Table.grid(padding=(0, 1))
+            item.add_row("-", marked(line[2:]))
+            yield item
+        else:
+            yield marked(line)
 
 
 def marked(text: str) -> Text:

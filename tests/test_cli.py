@@ -164,6 +164,11 @@ def test_filters_of_the_command_line_narrow_the_answer_and_are_echoed(run: Run, 
         assert scored["paper"]["category"].startswith("Theory")
 
 
+def test_an_empty_library_is_pointed_out_on_stderr(run: Run, filled: Path) -> None:
+    assert "footnote ingest" in run("ask", "Why is snow white?").err
+    assert run("ask", "Why is snow white?", "--data", filled).err == ""
+
+
 def test_abstaining_is_success(run: Run, filled: Path) -> None:
     ended = run("ask", "What is the boiling point of ethanol?", "--json", "--data", filled)
     assert ended.code == 0

@@ -105,6 +105,11 @@ def test_an_abstention_names_the_nearest_papers() -> None:
     assert "Nearest papers" not in shown(render_answer(ANSWER))
 
 
+def test_a_list_item_hangs_from_its_dash() -> None:
+    text = shown(render_answer(replace(ANSWER, text="Two:\n- " + "snow " * 6 + "[1].\n- Rain [2].", citations=())), width=20)
+    assert text.startswith("Two:\n- snow snow snow\n  snow snow snow\n  [1].\n- Rain [2].")
+
+
 def test_a_notice_closes_the_answer() -> None:
     assert shown(render_answer(replace(ANSWER, notice="No LLM is configured."))).endswith("\n\nNo LLM is configured.")
 
