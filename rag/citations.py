@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rag.markers import ALONE, CLOSERS, MARKS, STOPS, Masked, only_of_papers
+from rag.markers import ALONE, CLOSERS, MARKS, RUN_OF_MARKS, STOPS, Masked, only_of_papers
 from rag.sentences import sentence_ends
 from rag.types import Drafted
 
@@ -14,9 +14,9 @@ _BLOCK_WIDTH = 8
 """Characters of a line after which it is clear whether it begins a block."""
 _LINE_ENDS = re.compile(rf"[{STOPS}:：{MARKS}][{re.escape(CLOSERS)}]*[ \t]*$")
 _MARKED_STOP = re.compile(rf"[{MARKS}][ \t]*[{STOPS}]+[{re.escape(CLOSERS)}]*(?=[ \t]+[^a-z\s])")
-_MARKS_AFTER = re.compile(rf"(?P<space>[ \t]*)[{MARKS}](?:[ \t]*[,，、;；]?[ \t]*[{MARKS}])*(?P<stop>[{STOPS}]*)[ \t]*")
+_MARKS_AFTER = re.compile(rf"(?P<space>[ \t]*){RUN_OF_MARKS}(?P<stop>[{STOPS}]*)[ \t]*")
 _SUBJECT = re.compile(rf"(?<=[{STOPS}*_])[ \t][{MARKS}](?=[ \t]+[a-z])")
-_NO_WORDS = re.compile(rf"\*+|__+|[ \t]*[{MARKS}]")
+_NO_WORDS = re.compile(rf"\*+|__+|[ \t]*{RUN_OF_MARKS}")
 _MORE_MARKS = re.compile(r"(?:[,，、;；][ \t]*)?")
 _WORD_COMPLETE = re.compile(r"[\W_]*(?:\w+\W|[^\W\x00-\x7f])")
 _WORD = re.compile(rf"[^\W_]|[{ALONE}]")
@@ -26,7 +26,6 @@ _SOURCES = (
     *("参考文献", "引用文献", "参考资料", "来源", "文献", "引用"),
 )
 _SOURCES_LINE = re.compile(rf"[\s#*_>-]*(?:{'|'.join(_SOURCES)})[\s*_]*(?:[:：].*)?", re.IGNORECASE)
-_LONGEST_HEADING = max(map(len, _SOURCES))
 _SOURCE_ENTRY = re.compile(rf"[ \t]*([{MARKS}])(?:[ \t]*[:：]|.*https?://|.*\b(?:19|20)\d\d[)）]?[.。]?\s*$)")
 
 

@@ -14,6 +14,8 @@ MARKS = "\ue000-\uefff"
 """Masked: one run of markers."""
 ALONE = "\uf000-\uf8ff"
 """Masked: one stretch left alone."""
+RUN_OF_MARKS = rf"[{MARKS}](?:[ \t]*[,，、;；]?[ \t]*[{MARKS}])*"
+"""Masked: markers next to each other, with commas or without."""
 _MOST_MARKS, _MOST_ALONE = 0x1000, 0x0900
 _PRIVATE = re.compile(f"[{MARKS}{ALONE}]")
 
@@ -32,8 +34,7 @@ _OPENER = re.compile(r"[`$\\\[［【]")
 _CLOSING = {"[": "]", "［": "］", "【": "】"}
 
 _MARK = re.compile(f"[{MARKS}]")
-_RUN_OF_MARKS = rf"[{MARKS}](?:[ \t]*[,，、;；]?[ \t]*[{MARKS}])*"
-_RUN = re.compile(rf"[ \t]*(?:[(（][ \t]*{_RUN_OF_MARKS}[ \t]*[)）]|{_RUN_OF_MARKS})")
+_RUN = re.compile(rf"[ \t]*(?:[(（][ \t]*{RUN_OF_MARKS}[ \t]*[)）]|{RUN_OF_MARKS})")
 _AFTER_STOP = re.compile(rf"(?:[ \t]*([{MARKS}]))?([{STOPS}]+[{re.escape(CLOSERS)}]*)[ \t]*([{MARKS}])[{STOPS}]*(?=\s*$)")
 _SPACE_AFTER_OPENING = re.compile(rf"(?:(?<=[(（\[{{“\n])|^)[ ](?=[{MARKS}])")
 _MARK_THEN_WORD = re.compile(rf"(?<=[{MARKS}])(?=[A-Za-z0-9])")

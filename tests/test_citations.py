@@ -35,6 +35,8 @@ SENTENCES = [
         "Zhang et al. [1] show it, e.g. on CIFAR. Others [2] do not.",
         ["Zhang et al. [1] show it, e.g. on CIFAR. ", "Others [2] do not."],
     ),
+    ("It works. [1], [2] Next one.", ["It works [1][2]. ", "Next one."]),
+    ("It follows Zhang et al. Adamson wrote it [1]. Next.", ["It follows Zhang et al. Adamson wrote it [1]. ", "Next."]),
     ("Several exist. [1] proposes one. [2] improves it.", ["Several exist. ", "[1] proposes one. ", "[2] improves it."]),
     ("**It works.** [1] Next one.", ["**It works [1].** ", "Next one."]),
     ("它有效[1]。它很快。【2】还有一个[3]。", ["它有效 [1]。", "它很快 [2]。", "还有一个 [3]。"]),

@@ -11,6 +11,7 @@ import pytest
 
 from rag.errors import LLMRefused, LLMUnavailable, SettingsError
 from rag.openai_api import OPENAI, OpenAIChat, OpenAIEmbedder, credentials
+from rag.openai_wire import MAX_TOKENS
 from rag.types import Usage
 from tests.stub_llm import (
     DONE,
@@ -169,6 +170,13 @@ async def test_a_server_that_asks_for_long_patience_is_not_waited_for() -> None:
     assert time.monotonic() - start < 2
 
 
+async def test_no_pause_is_longer_than_the_time_left() -> None:
+    start = time.monotonic()
+    with pytest.raises(LLMUnavailable, match="rate limit"):
+        await asked(error(429, retry_after="3"), answer("Too late [1]."), seconds=2.0)
+    assert time.monotonic() - start < 1.5
+
+
 async def test_nothing_is_tried_again_after_the_first_token() -> None:
     with StubLLM(steps(event("It works [1].")), answer("Twice [1].")) as stub:
         async with chat(stub) as llm:
@@ -257,7 +265,7 @@ async def test_a_parameter_that_is_not_taken_is_left_out_from_then_on(name: str,
         async with chat(stub) as llm:
             assert (await all_of(llm))[0] == (await all_of(llm))[0] == "It works [1]."
         assert [name in request for request in stub.requests] == [True, False, False]
-        assert ("max_completion_tokens" in stub.requests[2]) == (name == "max_tokens")
+        assert stub.requests[2].get("max_completion_tokens") == (4 * MAX_TOKENS if name == "max_tokens" else None), "it thinks"
 
 
 async def test_an_answer_length_counted_into_the_context_is_left_out_once() -> None:
