@@ -1,8 +1,8 @@
 """How fast papers are found among 50,000: `python -m eval.bench_retrieval PAPERS.jsonl.gz [--papers N] [--real]`.
 
 The texts are real; so are the vectors of the first 3,000 papers, and those of the rest are seeded noise around them (`--real`
-embeds all, which takes an hour). Everything else is the real thing: catalogue, Chroma, Tantivy, `footnote ask` as a process of its
-own. Questions are the papers' own one-line summaries. Run it on an idle machine: absolute times are this machine's.
+embeds all, which takes an hour). Everything else is real: catalogue, Chroma, Tantivy, `footnote ask` as a process of its own.
+Questions are the papers' own one-line summaries. Run it on an idle machine: absolute times are this machine's.
 """
 
 from __future__ import annotations

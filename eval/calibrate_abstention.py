@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]  # shi
 from sklearn.model_selection import GroupKFold, cross_val_predict  # type: ignore[import-untyped]  # ships no types
 
 from rag.build import Library, open_library
-from rag.decide import CALIBRATION, CLEAR_LEAD, Signals, signals
+from rag.decide import CALIBRATION, CLEAR_LEAD, Signals, calibration, signals
 from rag.filters import Names
 from rag.ingest import files
 from rag.match import match, meaning_coverage, places_by_author
@@ -154,6 +154,7 @@ def calibrated(cases: Sequence[Case], refuse: float) -> dict[str, object]:
         "relevant": {"model": relevant},
         "answered": {"model": answered},
         "hopeless": round(hopeless, 3),
+        "other_scripts": calibration().other_scripts,
         "figures": {"relevant": relevant_figures, "answered": answered_figures},
     }
 

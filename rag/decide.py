@@ -98,18 +98,22 @@ class Model:
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """`relevant`: is the best paper about the question? `answered`: do its words answer a question that names it?
-    `hopeless`: the fused score below which not even an LLM is asked."""
+    `hopeless`: the fused score below which not even an LLM is asked. `other_scripts`: the dense score below which a question in
+    another script, whose words say nothing, has no paper (from 10 answerable and 7 other Chinese questions: a coarse number)."""
 
     relevant: Model
     answered: Model
     hopeless: float
+    other_scripts: float
 
 
 @lru_cache(maxsize=1)
 def calibration() -> Calibration:
     """The numbers in `rag/abstention.json`."""
     stored = json.loads(CALIBRATION.read_text(encoding="utf8"))
-    return Calibration(Model(**stored["relevant"]["model"]), Model(**stored["answered"]["model"]), stored["hopeless"])
+    return Calibration(
+        Model(**stored["relevant"]["model"]), Model(**stored["answered"]["model"]), stored["hopeless"], stored["other_scripts"]
+    )
 
 
 def decide(seen: Signals, *, one_paper: bool = True) -> Status:
@@ -120,6 +124,11 @@ def decide(seen: Signals, *, one_paper: bool = True) -> Status:
     if one_paper and seen.is_named and seen.lead >= CLEAR_LEAD and fitted.answered.probability(seen) < fitted.answered.threshold:
         return "needs_full_text"
     return "answered"
+
+
+def decide_by_meaning(papers: Sequence[Retrieved]) -> Status:
+    """What can be said of a question whose words cannot be compared with the papers'."""
+    return "answered" if papers[0].dense >= calibration().other_scripts else "not_in_corpus"
 
 
 def is_hopeless(papers: Sequence[Retrieved]) -> bool:

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rag.decide import Signals, decide, is_hopeless, signals
+from rag.decide import Signals, decide, decide_by_meaning, is_hopeless, signals
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author
 from rag.protocols import Embedder
 from rag.scripts import is_latin
-from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Turn, Vectors
+from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Status, Turn, Vectors
 from rag.understand import Intent, intent_of
 
 MOST_SENTENCES = 4
@@ -68,9 +68,7 @@ class ExtractiveGenerator:
         self, question: str, standalone: str, papers: Sequence[Retrieved], by_author: Sequence[int]
     ) -> Iterator[Piece]:
         wants_one = intent_of(question) == "explain"
-        best = match(standalone, papers[0], self._weigh)
-        one_paper = wants_one and question == standalone
-        status = "answered" if by_author else decide(self._signals(standalone, papers, best), one_paper=one_paper)
+        status = "answered" if by_author else self._decided(question, standalone, papers)
         yield Decided(status, (1,) if status == "needs_full_text" else ())
         if status != "answered":
             return
@@ -81,6 +79,13 @@ class ExtractiveGenerator:
             yield from quoted(matches[chosen[0]], chosen[0] + 1)
         else:
             yield from (listed(matches[place], place + 1) for place in chosen)
+
+    def _decided(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> Status:
+        if not is_latin(question):
+            return decide_by_meaning(papers)
+        best = match(standalone, papers[0], self._weigh)
+        one_paper = intent_of(question) == "explain" and question == standalone
+        return decide(self._signals(standalone, papers, best), one_paper=one_paper)
 
     def _signals(self, question: str, papers: Sequence[Retrieved], best: Match) -> Signals:
         return signals(question, papers, best, lambda found: meaning_coverage(question, found, self._weigh, self._embedder))
