@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Sequence
@@ -19,6 +20,9 @@ from rag.understand import Intent, Understood, papers_named, understand
 log = logging.getLogger("footnote.understand")
 
 MAX_TOKENS = 600
+
+PATIENCE = 20.0
+"""Seconds for a reading; after that the rules' must do, since the answer itself is still to be waited for."""
 
 
 class Standalone(BaseModel):
@@ -39,8 +43,9 @@ class LLMUnderstanding:
     """Reads questions with an LLM where that helps; by rules elsewhere, and when the LLM fails (the failure is logged: the answer
     that follows meets the same LLM and tells of it)."""
 
-    def __init__(self, llm: LLM) -> None:
+    def __init__(self, llm: LLM, patience: float = PATIENCE) -> None:
         self._llm = llm
+        self._patience = patience
 
     async def understand(self, question: str, history: Sequence[Turn], filters: Filters, names: Names) -> Understood:
         """`filters` were given beside the question and win over those in its words."""
@@ -48,12 +53,13 @@ class LLMUnderstanding:
         if not history and is_latin(question):
             return by_rules
         try:
-            text, usage = await self._llm.complete(
-                *standalone_prompt(question, history, names), json_schema=STANDALONE_SCHEMA, max_tokens=MAX_TOKENS
-            )
+            async with asyncio.timeout(self._patience):
+                text, usage = await self._llm.complete(
+                    *standalone_prompt(question, history, names), json_schema=STANDALONE_SCHEMA, max_tokens=MAX_TOKENS
+                )
             read = Standalone.model_validate(json.loads(text))
-        except (LLMUnavailable, LLMRefused, ValidationError, ValueError) as error:
-            log.warning("The question was read by rules: %s", error)
+        except (LLMUnavailable, LLMRefused, ValidationError, ValueError, TimeoutError) as error:
+            log.warning("The question was read by rules: %s", error or "the LLM took too long")
             return by_rules
         return understood(question, history, filters, names, read, usage, by_rules.notice)
 
