@@ -4,6 +4,8 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
+UV := VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet
+LOCKED := --require-hashes --compile-bytecode -r requirements.lock
 # Debian keeps ensurepip (what `python -m venv` needs) in a package of its own, and more than one Python may be installed.
 PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
@@ -11,6 +13,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 setup: $(READY)
 
 # uv is in the lock like everything else; pip is used once, to install it (pip alone would take two minutes, uv takes seconds).
+# Where a proxy re-signs TLS uv needs the system's certificates; where only pip knows the index, pip does it all.
 # --compile-bytecode: a first question takes 3 seconds rather than 7, also where PYTHONDONTWRITEBYTECODE is set.
 $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Footnote needs Python 3.11 or newer with its venv module (Debian: apt-get install python3-venv)." >&2; exit 1; }
@@ -18,8 +21,8 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	@awk '/^uv==/ { uv = 1 } uv { print } uv && !/\\$$/ { exit }' requirements.lock > .venv/uv.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r .venv/uv.lock
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes --compile-bytecode -r requirements.lock
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e .
+	$(UV) $(LOCKED) || $(UV) --system-certs $(LOCKED) || $(BIN)/python -m pip install --require-hashes -r requirements.lock
+	$(UV) --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q footnote.py rag api eval
 	@touch $(READY)
 
