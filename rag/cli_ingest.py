@@ -117,7 +117,7 @@ def demo(as_json: Json = False, data: Data = None) -> None:
             out.print(Text(f"\n> {SAMPLE_QUESTION}\n", style="bold"))
         asyncio.run(ask_one(library, Asked(SAMPLE_QUESTION), TOP_N, as_json))
     if not as_json:
-        out.print(Text(f"\n{next_steps(settings.data)}"))
+        out.print(Text(f"\n{next_steps(settings.data)}"), soft_wrap=True)
 
 
 def demo_settings(settings: Settings) -> Settings:
