@@ -1,0 +1,240 @@
+"""Holding a paper's words against a question's, and deciding whether they are enough."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rag.abstain import abstention, language_of
+from rag.decide import CALIBRATION, Signals, calibration, decide, is_hopeless, signals
+from rag.extract import marked, worth_listing
+from rag.match import Match, match, meaning_coverage, names_in, places_by_author, role
+from rag.relax import relaxation
+from rag.retrieve import fused
+from rag.scripts import is_latin
+from rag.spelling import is_english
+from rag.text import clean, split_sentences
+from rag.types import Filters, IndexedPaper, Paper, Retrieved
+
+ABSTRACT = "We propose XRPO, which allocates rollouts. It converges 2.7 times sooner than GRPO on maths tasks."
+COMMON = {"paper", "tasks", "maths"}
+
+
+def weigh(text: str) -> Mapping[str, float]:
+    """Words of four letters and more, the common ones light."""
+    words = [word.strip(".,?!").lower() for word in text.split()]
+    return {word: 0.5 if word in COMMON else 5.0 for word in words if len(word) > 3}
+
+
+def retrieved(abstract: str = ABSTRACT, score: float = 0.5, **fields: object) -> Retrieved:
+    paper = Paper("paper-0001", abstract, **fields)  # type: ignore[arg-type]  # fields by name
+    sentences = split_sentences(abstract)
+    found = IndexedPaper(paper, clean(abstract).text, sentences)
+    return Retrieved(found, score, score, 0.0, tuple(0.5 for _ in sentences))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("how much does XRPO gain over GRPO/GSPO?", ("XRPO", "GRPO", "GSPO")),
+        ("Which paper uses LLaMA-2-13B?", ("LLaMA-2-13B",)),
+        ("Is Mamba any good?", ("Mamba",)),
+        ("What did Ann Other show? Nothing.", ("Ann", "Other")),
+        ("nothing named here", ()),
+        ("I've got several tasks", ()),
+    ],
+)
+def test_names_are_words_with_capitals_or_digits(question: str, names: tuple[str, ...]) -> None:
+    found = names_in(question)
+    assert set(names) <= {part for name in found for part in (name, *name.split("/"))}
+    assert bool(found) is bool(names)
+
+
+def test_coverage_weighs_rare_words_more() -> None:
+    found = match("rollouts for pizza tasks", retrieved(), weigh)
+    assert found.coverage == pytest.approx((5.0 + 0.5) / (5.0 + 5.0 + 0.5))
+    assert "pizza" in found.missing and "rollouts" not in found.missing
+
+
+def test_a_paper_is_named_by_a_rare_name_it_holds() -> None:
+    assert match("What does XRPO gain?", retrieved(), weigh).is_named
+    assert not match("What does YRPO gain?", retrieved(), weigh).is_named
+    assert match("What does YRPO gain?", retrieved(), weigh).missing_names == ("YRPO",)
+
+
+class Synonyms:
+    """An embedder that knows one pair of synonyms."""
+
+    model, dimension = "synonyms", 2
+
+    def embed_texts(self, texts: list[str]) -> np.ndarray:
+        vectors: np.ndarray = np.array([[1, 0] if text in ("sooner", "faster") else [0, 1] for text in texts], dtype=np.float32)
+        return vectors
+
+    def embed_question(self, question: str) -> np.ndarray:
+        vector: np.ndarray = self.embed_texts([question])[0]
+        return vector
+
+
+def test_a_word_in_other_words_counts_for_the_meaning() -> None:
+    found = match("faster rollouts", retrieved("Rollouts come sooner."), weigh)
+    assert meaning_coverage("faster rollouts", found, weigh, Synonyms()) == 1.0  # type: ignore[arg-type]  # enough of one
+    assert found.coverage < 1.0
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("We propose a method.", 1),
+        ("Experiments show gains.", 1),
+        ("However, existing methods fail.", -1),
+        ("The sky is blue.", 0),
+        ("However, we propose another way.", 0),
+    ],
+)
+def test_what_a_paper_does_is_told_from_what_others_do(sentence: str, expected: int) -> None:
+    assert role(sentence) == expected
+
+
+def test_papers_by_author_are_found_in_full_by_surname_and_without_accents() -> None:
+    papers = [
+        retrieved(authors=("Csaba Szepesvári",)),
+        retrieved(authors=("Yejin Choi",)),
+        retrieved(authors=("Jaemoo Choi",)),
+        retrieved(authors=("周欣",)),
+    ]
+    assert places_by_author("What did Szepesvari prove?", papers) == [0]
+    assert places_by_author("Anything from Yejin Choi?", papers) == [1]
+    assert places_by_author("Anything by Choi?", papers) == [1, 2]
+    assert places_by_author("周欣写了什么？", papers) == [3]
+    assert places_by_author("choice of papers", papers) == []
+
+
+def seen(**changed: float) -> Signals:
+    plain = Signals(
+        score=0.6,
+        sentence=0.6,
+        lead=0.3,
+        coverage=0.8,
+        sentence_coverage=0.6,
+        meaning=0.9,
+        is_named=1.0,
+        missing_names=0.0,
+        number_missing=0.0,
+        full_text_matter=0.0,
+    )
+    return replace(plain, **changed)
+
+
+def test_a_paper_far_ahead_that_says_it_is_an_answer() -> None:
+    assert decide(seen()) == "answered"
+
+
+def test_no_paper_ahead_of_the_rest_is_none() -> None:
+    assert decide(seen(score=0.12, lead=0.005, coverage=0.05, missing_names=1.0)) == "not_in_corpus"
+
+
+def test_a_named_paper_that_does_not_say_it_needs_its_full_text() -> None:
+    silent = seen(meaning=0.2, sentence_coverage=0.05, number_missing=1.0)
+    assert decide(silent) == "needs_full_text"
+    assert decide(silent, one_paper=False) == "answered"
+    assert decide(replace(silent, is_named=0.0)) == "answered"
+
+
+def test_a_question_for_a_number_is_not_answered_without_one() -> None:
+    paper = retrieved("XRPO is fast. It is quick.")
+    held = match("How fast is XRPO?", paper, weigh)
+    assert signals("How fast is XRPO?", [paper], held, lambda _: 1.0).number_missing == 1.0
+    numbered = retrieved("XRPO is 2.7 times faster.")
+    held = match("How fast is XRPO?", numbered, weigh)
+    assert signals("How fast is XRPO?", [numbered], held, lambda _: 1.0).number_missing == 0.0
+
+
+def test_what_abstracts_never_tell_is_known() -> None:
+    paper = retrieved()
+    held = match("What learning rate does XRPO use?", paper, weigh)
+    assert signals("What learning rate does XRPO use?", [paper], held, lambda _: 1.0).full_text_matter == 1.0
+
+
+def test_the_stored_calibration_is_whole_and_tells_how_it_was_found() -> None:
+    stored = json.loads(CALIBRATION.read_text(encoding="utf8"))
+    assert 0 < calibration().relevant.threshold < 1 and 0 < calibration().answered.threshold < 1
+    for part in ("relevant", "answered"):
+        assert stored["figures"][part]["auroc_cross_validated"] > 0.8
+        assert set(stored[part]["model"]["weights"]) <= set(Signals.__dataclass_fields__)
+    assert math.isclose(calibration().hopeless, stored["hopeless"])
+
+
+def test_nothing_found_is_hopeless() -> None:
+    assert is_hopeless([])
+    assert is_hopeless([retrieved(score=0.01)])
+    assert not is_hopeless([retrieved(score=0.5)])
+
+
+def test_papers_near_the_best_are_listed() -> None:
+    papers = [retrieved(score=score) for score in (0.5, 0.45, 0.2)]
+    assert worth_listing(papers) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("It works.", "It works [2]."),
+        ("It works", "It works [2]"),
+        ("As shown in [1], it works!", "As shown in (1), it works [2]!"),
+        ("它有效。", "它有效 [2]。"),
+    ],
+)
+def test_a_sentence_gets_its_marker_before_the_full_stop(sentence: str, expected: str) -> None:
+    assert marked(sentence, 2) == expected
+
+
+def test_scores_are_fused_from_whole_two_sentences_and_words() -> None:
+    paper = retrieved().found
+    one = fused(paper, np.array([0.4, 0.2, 0.6], dtype=np.float32), 0.3)
+    assert one.dense == pytest.approx(0.5 * 0.4 + 0.5 * 0.4)
+    assert one.score == pytest.approx(2 / 3 * one.dense + 1 / 3 * 0.3)
+    assert one.sentence_scores == pytest.approx((0.2, 0.6))
+
+
+def test_the_nearest_relaxation_of_a_filter_is_named() -> None:
+    counts = {Filters(venues=("ICML",)): 3, Filters(year_min=2030): 0}
+    said = relaxation(Filters(year_min=2030, venues=("ICML",)), lambda filters: ["x"] * counts[filters])
+    assert "without the earliest year, 3 would" in said
+    assert "ask again without" in relaxation(Filters(year_min=2030), lambda filters: ["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "latin"),
+    [("What is it?", True), ("KnapSpec 是什么？", False), ("the author 周欣", True), ("加速比最高是多少？", False), ("", True)],
+)
+def test_scripts_are_told_apart(text: str, latin: bool) -> None:
+    assert is_latin(text) is latin
+
+
+@pytest.mark.parametrize(
+    ("word", "known"), [("unavoidable", True), ("imputation", True), ("measurments", False), ("gruop", False)]
+)
+def test_english_words_are_known(word: str, known: bool) -> None:
+    assert is_english(word) is known
+
+
+def test_an_abstention_names_papers_in_the_language_of_the_question() -> None:
+    assert language_of("图") == "zh" and language_of("graphs") == "en"
+    papers = [retrieved(authors=("Ann Other",), title="A title")]
+    ((first, verdict), (second, _)) = abstention("not_in_corpus", "graphs?", papers, ())
+    assert first.text == "Not in these papers. " and "Other" in second.text and "A title" in second.text
+    assert verdict.evidence == ()
+    ((named, verdict),) = abstention("needs_full_text", "图？", papers, (1,))
+    assert "[1]" in named.text and verdict.evidence[0].quote == "We propose XRPO, which allocates rollouts."
+
+
+def test_matches_prefer_contributions() -> None:
+    background = "However, existing methods waste rollouts. We propose XRPO for rollouts."
+    found: Match = match("rollouts", retrieved(background), weigh)
+    assert found.sentence_scores[1] > found.sentence_scores[0]
