@@ -67,3 +67,8 @@ class LLMUnavailable(Unavailable):
 
 class LLMRefused(FootnoteError):
     """The LLM's server will not do this request; asking again the same way will not help."""
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether a Rust library gave up where it should have reported: pyo3's PanicException, which derives from BaseException."""
+    return type(error).__name__ == "PanicException"

@@ -83,8 +83,8 @@ def assert_all_there_once(indexes: Indexes, catalogue: Catalogue, acknowledged: 
     """The last 2,000 papers, and some of those before, are found by their own words and vector; the counts are right."""
     papers = catalogue.count()
     assert papers >= acknowledged
-    assert indexes._keyword._disk.count() == papers
-    assert indexes._dense._chroma.count() == papers
+    assert indexes.keyword._disk.count() == papers
+    assert indexes.dense._chroma.count() == papers
     everything = [paper_id for paper_id, _ in indexes.keyword.search("measure cold water", papers + 10)]
     assert len(everything) == len(set(everything)) == papers
     last = range(max(0, acknowledged - 2000), acknowledged)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rag.errors import IndexDamaged, IndexUnavailable, SettingsError
+from rag.errors import IndexDamaged, IndexUnavailable, SettingsError, is_panic
 from rag.types import Vectors
 
 if TYPE_CHECKING:
@@ -196,10 +196,12 @@ class ChromaIndex:
             yield
         except (IndexUnavailable, SettingsError):
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not (isinstance(error, Exception) or is_panic(error)):
+                raise
             raise self._fault(error) from error
 
-    def _fault(self, error: Exception) -> IndexUnavailable:
+    def _fault(self, error: BaseException) -> IndexUnavailable:
         return IndexUnavailable(f"Chroma at {self._where} does not answer ({_line(error)}). Check that it runs, then try again.")
 
 
@@ -221,7 +223,7 @@ class EmbeddedChroma(ChromaIndex):
             shutil.rmtree(self.folder, ignore_errors=True)
             super().rebuild(batches)
 
-    def _fault(self, error: Exception) -> IndexUnavailable:
+    def _fault(self, error: BaseException) -> IndexUnavailable:
         return IndexDamaged(f"The dense index in {self._where} cannot be used ({_line(error)}): run `footnote reindex`.")
 
 
@@ -313,5 +315,5 @@ def _hang_up(client: Any) -> None:  # Any: as above
         session.close()
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]

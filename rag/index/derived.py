@@ -58,6 +58,7 @@ class DenseSide:
         self._chroma = chroma
         self._model = model
         self.made_by = f"{model}, schema {SCHEMA_VERSION}"
+        self.fragile = isinstance(chroma, EmbeddedChroma)
 
     def count(self) -> int:
         """How many papers it holds."""
@@ -101,6 +102,7 @@ class KeywordSide:
 
     name = "keyword index"
     made_by = f"schema {keyword.SCHEMA_VERSION}"
+    fragile = False
 
     def __init__(self, catalogue: PaperSource, folder: Path | None) -> None:
         self._catalogue = catalogue

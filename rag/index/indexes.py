@@ -41,6 +41,10 @@ EXACT_LIMIT = 500_000
 Found = TypeVar("Found")
 
 
+def nothing() -> None:
+    """What a search waits for unless told otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexState:
     """What `footnote doctor` tells of an index: `holder` is the pid of another process that has it, `fault` what is wrong."""
@@ -56,6 +60,7 @@ class DenseSearch:
 
     def __init__(self, catalogue: Catalogue, chroma: ChromaIndex, model: str, keeper: Keeper, lock: FileLock | None) -> None:
         self.keeper = keeper
+        self.begin = nothing
         self._catalogue = catalogue
         self._chroma = chroma
         self._exact = ExactIndex(catalogue, model)
@@ -76,6 +81,7 @@ class DenseSearch:
 
     def search(self, vector: Vectors, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
         """The `k` nearest papers as (paper_id, cosine), best first; only those `within`, if given. Raises IndexUnavailable."""
+        self.begin()
         try:
             if within is None and self._usable():
                 return self._chroma.search(vector, k)
@@ -134,6 +140,7 @@ class KeywordSearch:
     """Tantivy's index on disk, as its writer or beside it; one in memory where that can be neither written nor read."""
 
     def __init__(self, catalogue: Catalogue, folder: Path) -> None:
+        self.begin = nothing
         self._lock = FileLock(folder.with_suffix(".lock"))
         self._disk = KeywordSide(catalogue, folder)
         self._disk_keeper = Keeper(self._disk, catalogue, FileRecord(folder.with_suffix(".json")), self._lock.alone)
@@ -202,6 +209,7 @@ class KeywordSearch:
 
     def _ask(self, ask: Callable[[TantivyIndex], Found]) -> Found:
         """Asks the index; one found damaged is mended or replaced first."""
+        self.begin()
         try:
             self._look_again()
             return ask(self._searched.index)
@@ -235,26 +243,15 @@ class Indexes:
 
     def __init__(self, catalogue: Catalogue, dense: DenseSearch, keyword: KeywordSearch) -> None:
         self._catalogue = catalogue
-        self._dense = dense
-        self._keyword = keyword
+        self.dense = dense
+        self.keyword = keyword
+        self.dense.begin = self.keyword.begin = self._begun
         self._stop = threading.Event()
         self._tried = threading.Event()
         self._caught_up = False
         self._complaint = ""
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
-
-    @property
-    def dense(self) -> DenseSearch:
-        """To search by vector. Waits for the first catch-up."""
-        self._begun()
-        return self._dense
-
-    @property
-    def keyword(self) -> KeywordSearch:
-        """To search by words. Waits for the first catch-up."""
-        self._begun()
-        return self._keyword
 
     def follow(self) -> None:
         """Begins to keep the indexes in step in the background; returns at once."""
@@ -268,16 +265,16 @@ class Indexes:
         self.follow()
         if not self._caught_up:
             return self._complaint or "The indexes are being brought up to date."
-        return self._dense.fault()
+        return self.dense.fault()
 
     def searched(self) -> int:
         """The revision that searches see now. Waits for the first catch-up. Raises IndexUnavailable."""
         self._begun()
-        return max(0, min(self._keyword.searched(), self._dense.searched()))
+        return max(0, min(self.keyword.searched(), self.dense.searched()))
 
     def reached(self) -> int:
         """The revision that both indexes have reached; -1 when one cannot be used. Raises IndexUnavailable."""
-        return min(self._keyword.keeper.reached(), self._dense.keeper.reached())
+        return min(self.keyword.keeper.reached(), self.dense.keeper.reached())
 
     def catch_up(self, revision: int | None = None) -> bool:
         """Brings the indexes to `revision` (the catalogue's own if None), or waits until the process that has them does. False
@@ -300,7 +297,7 @@ class Indexes:
 
     def reindex(self) -> None:
         """Makes both indexes anew from the catalogue. Raises Unavailable when another process has them."""
-        for side in (self._keyword, self._dense):
+        for side in (self.keyword, self.dense):
             if not side.rebuild():
                 raise Unavailable(
                     f"Another process (pid {side.holder()}) has the {side.keeper.name}: stop it, then run `footnote reindex`."
@@ -312,7 +309,7 @@ class Indexes:
         """Looks into both indexes and searches each for papers it must hold. Raises IndexUnavailable."""
         return [
             IndexState(side.keeper.name, side.keeper.reached(), side.holder(), side.keeper.check(keep_open=side.kept))
-            for side in (self._keyword, self._dense)
+            for side in (self.keyword, self.dense)
         ]
 
     def close(self) -> None:
@@ -320,15 +317,15 @@ class Indexes:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-        self._keyword.release()
-        self._dense.release()
+        self.keyword.release()
+        self.dense.release()
 
     def _begun(self) -> None:
         self.follow()
         self._tried.wait()
 
     def _advance(self, target: int) -> int:
-        for side in (self._keyword, self._dense):
+        for side in (self.keyword, self.dense):
             if side.keeper.reached() < target:
                 side.keeper.catch_up(keep_open=side.kept)
         return self.reached()
@@ -336,12 +333,12 @@ class Indexes:
     def _keep_in_step(self) -> None:
         while not self._stop.is_set():
             try:
-                caught_up = self._keyword.catch_up() and self._dense.catch_up()
+                caught_up = self.keyword.catch_up() and self.dense.catch_up()
                 self._caught_up = self._caught_up or caught_up
                 self._complain("")
             except Unavailable as error:
                 self._complain(str(error))
-            except Exception:  # the outermost edge of this thread
+            except BaseException:  # the outermost edge of this thread; a panic in Rust is no Exception
                 log.exception("The indexes could not be kept in step")
             self._tried.set()
             self._stop.wait(POLL_SECONDS)

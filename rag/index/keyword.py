@@ -19,7 +19,7 @@ import tantivy
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extract
 
-from rag.errors import IndexDamaged
+from rag.errors import IndexDamaged, is_panic
 from rag.spelling import is_english
 from rag.types import IndexedPaper
 
@@ -104,6 +104,18 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Tantivy's faults, which are ValueErrors and panics, as ours."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, IndexDamaged) or not (isinstance(error, ValueError | OSError) or is_panic(error)):
+            raise
+        line = (str(error).splitlines() or [type(error).__name__])[0]
+        raise IndexDamaged(f"The keyword index cannot be used ({line[:200]}): run `footnote reindex`.") from error
+
+
 class TantivyIndex:
     """BM25 (k1 1.2, b 0.75) over each field, summed with `WEIGHTS`; English stemming; names by their ASCII letters.
 
@@ -123,10 +135,12 @@ class TantivyIndex:
         self._vocabulary: tuple[int, dict[str, int]] = (-1, {})
         self._generation = 0
 
+    @_explained()
     def count(self) -> int:
         """How many papers it holds."""
         return self._index.searcher().num_docs
 
+    @_explained()
     def refresh(self) -> None:
         """Sees what another process has committed."""
         self._index.reload()
@@ -147,6 +161,7 @@ class TantivyIndex:
             for found in papers:
                 writer.add_document(_document(found))
 
+    @_explained()
     def search(self, question: str, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
         """The best `k` papers with a score above zero as (paper_id, BM25), best first; only those `within`, if given."""
         query = self._query(question)
@@ -163,12 +178,14 @@ class TantivyIndex:
                 return found[:k]
             reach *= 2
 
+    @_explained()
     def scores(self, question: str, paper_ids: Sequence[str]) -> Mapping[str, float]:
         """The BM25 score of each of these papers (absent: 0), the same numbers `search` gives."""
         if not paper_ids:
             return {}
         return dict(self._top(self._restricted(self._query(question), paper_ids), len(paper_ids)))
 
+    @_explained()
     def weights(self, text: str) -> Mapping[str, float]:
         """The content terms of `text` as indexed (stemmed, no stop words), in order, each with its inverse document frequency
         ln(1 + (N - n + 0.5) / (n + 0.5)) for n of N papers that hold it in title or abstract (Robertson and Sparck Jones, as
@@ -178,6 +195,7 @@ class TantivyIndex:
         held = {term: min(papers, searcher.doc_freq("whole", term)) for term in _prose().analyze(_asked(text))[:MAX_TERMS]}
         return {term: math.log(1 + (papers - n + 0.5) / (n + 0.5)) for term, n in held.items()}
 
+    @_explained()
     def correct(self, question: str) -> str:
         """`question` with each word that occurs nowhere in the papers replaced by the nearest one that does, if there is one."""
         replaced = self._stand_ins(question)
@@ -195,9 +213,8 @@ class TantivyIndex:
 
     def _top(self, query: tantivy.Query, k: int) -> list[tuple[str, float]]:
         searcher = self._index.searcher()
-        with _explained():
-            hits = searcher.search(query, max(1, k), count=False).hits if k > 0 else []
-            found = [(str(searcher.doc(address)["paper_id"][0]), float(score)) for score, address in hits if score > 0]
+        hits = searcher.search(query, max(1, k), count=False).hits if k > 0 else []
+        found = [(str(searcher.doc(address)["paper_id"][0]), float(score)) for score, address in hits if score > 0]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
     def _restricted(self, query: tantivy.Query, paper_ids: Iterable[str]) -> tantivy.Query:
@@ -259,16 +276,6 @@ class TantivyIndex:
             known = {word: papers for word, papers in terms if len(word) >= 3 and word.isalpha()}
             self._vocabulary = (generation, known)
         return known
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Tantivy's faults, which are all ValueErrors, as ours."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise IndexDamaged(f"The keyword index cannot be used ({line[:200]}): run `footnote reindex`.") from error
 
 
 def _asked(question: str) -> str:

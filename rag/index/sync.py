@@ -31,7 +31,8 @@ NONE_YET = "there is none yet"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an index has come: `papers` it held at `revision`. `clean` is false from before a write until after it."""
+    """How far an index has come: `papers` it held at `revision`. `clean` is false from before a write until after it, and for an
+    index that may crash its process, for as long as one has it open."""
 
     revision: int
     papers: int
@@ -49,6 +50,10 @@ class Derived(Protocol):
     @property
     def made_by(self) -> str:
         """Names model, schema and whatever else makes a rebuild needed when it changes."""
+
+    @property
+    def fragile(self) -> bool:
+        """Whether a broken one may crash or hang the process that searches it."""
 
     def count(self) -> int:
         """How many papers it holds."""
@@ -172,7 +177,7 @@ class Keeper:
         with self._working, self._alone() as alone:
             if alone:
                 try:
-                    self._bring_to(target)
+                    self._bring_to(target, clean=not (keep_open and self._index.fragile))
                 finally:
                     if not keep_open:
                         self.let_go()
@@ -182,7 +187,8 @@ class Keeper:
         """Makes the index anew; False when another process holds it."""
         with self._working, self._alone() as alone:
             if alone:
-                self._rebuild(reason, self._catalogue.revision())
+                self._rebuild(reason, self._catalogue.revision(), clean=not self._index.fragile)
+                self._trusted = True
             return alone
 
     def check(self, *, keep_open: bool) -> str | None:
@@ -199,22 +205,26 @@ class Keeper:
     def let_go(self) -> None:
         """Closes the index; it is checked again when it is next written to, since others may have been at it."""
         with self._working:
-            self._trusted = False
             self._index.close()
+            progress = self._record.read()
+            if self._trusted and progress is not None and not progress.clean:
+                self._record.write(replace(progress, clean=True))
+            self._trusted = False
 
-    def _bring_to(self, target: int) -> None:
+    def _bring_to(self, target: int, *, clean: bool) -> None:
         progress = self._record.read()
         unsure = self._suspected or not self._trusted or progress is None or progress.revision < 0
         doubt = self._doubt(progress, thorough=self._suspected) if unsure else None
+        self._trusted = False
         if doubt is None:
             assert progress is not None
             try:
-                self._apply(progress, target)
+                self._apply(progress, target, clean=clean)
                 doubt = self._miscount() if unsure else None
             except IndexDamaged as error:
                 doubt = str(error)
         if doubt is not None:
-            self._rebuild(doubt, target)
+            self._rebuild(doubt, target, clean=clean)
         self._trusted, self._suspected = True, False
 
     def _miscount(self) -> str | None:
@@ -248,27 +258,25 @@ class Keeper:
             return f"it holds {held} papers instead of {progress.papers}"
         return None
 
-    def _apply(self, progress: Progress, target: int) -> None:
-        if progress.revision >= target and progress.clean:
-            return
-        reached = progress.revision
-        while reached < target and (changes := self._catalogue.changes(reached, BATCH)):
+    def _apply(self, progress: Progress, target: int, *, clean: bool) -> None:
+        before = progress
+        while progress.revision < target and (changes := self._catalogue.changes(progress.revision, BATCH)):
             if progress.clean:
-                progress = replace(progress, clean=False)
-                self._record.write(progress)
+                self._record.write(replace(progress, clean=False))
             self._index.apply(changes)
-            reached = changes[-1].revision
-            progress = replace(progress, revision=reached)
+            progress = replace(progress, revision=changes[-1].revision, clean=False)
             self._record.write(progress)
-        self._record.write(replace(progress, revision=max(reached, target), papers=self._index.count(), clean=True))
+        done = replace(progress, revision=max(progress.revision, target), papers=self._index.count(), clean=clean)
+        if done != before:
+            self._record.write(done)
 
-    def _rebuild(self, reason: str, target: int) -> None:
+    def _rebuild(self, reason: str, target: int, *, clean: bool) -> None:
         started = time.monotonic()
         made_by = self._index.made_by
         self._record.write(Progress(-1, 0, made_by, clean=False))
         self._index.rebuild()
         held = self._index.count()
-        self._record.write(Progress(target, held, made_by, clean=True))
+        self._record.write(Progress(target, held, made_by, clean=clean))
         seconds = time.monotonic() - started
         if held:
             log.log(

@@ -228,6 +228,20 @@ def test_vectors_lost_without_a_trace_are_missed_after_an_unclean_stop(
     assert_all_found(open_one(), catalogue, [ids[0], ids[1]])
 
 
+def test_an_index_that_crashed_its_process_is_mended_at_the_next_start(
+    open_one: Callable[[], Indexes], catalogue: Catalogue, tmp_path: Path
+) -> None:
+    ids = take(catalogue, 0, 1300)  # so many that Chroma has written its graph
+    command = [sys.executable, "-c", FOLLOW, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        server.kill()
+    (header,) = (tmp_path / "index" / "dense").glob("*/header.bin")
+    header.write_bytes(bytes(header.stat().st_size))  # seen to crash with a double free
+    assert_all_found(open_one(), catalogue, ids[:2])
+
+
 def test_a_check_finds_vectors_that_were_lost_without_a_trace(
     open_one: Callable[[], Indexes], catalogue: Catalogue, tmp_path: Path
 ) -> None:
@@ -255,10 +269,10 @@ def empty_segments(chroma: Path) -> None:
 def test_damage_while_searching_is_answered_exactly_and_mended(indexes: Indexes, catalogue: Catalogue, tmp_path: Path) -> None:
     ids = take(catalogue, 0, 30)
     assert indexes.searched() == 1
-    indexes._dense._chroma.close()
+    indexes.dense._chroma.close()
     spoil_chroma(tmp_path / "index")
     assert_all_found(indexes, catalogue, ids[:3])
-    assert within(10, lambda: not indexes._dense.keeper.suspected)
+    assert within(10, lambda: not indexes.dense.keeper.suspected)
     assert_all_found(indexes, catalogue, ids[:3])
     assert indexes.check()[1].fault is None
 

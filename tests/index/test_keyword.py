@@ -215,6 +215,23 @@ def test_what_one_process_commits_another_reads(tmp_path: Path) -> None:
     assert reader.search("volcano", 5)[0][0] == "paper-new"
 
 
+@pytest.mark.parametrize("suffix", ["pos", "term", "store"])
+def test_a_lost_file_is_damage_whatever_is_asked(tmp_path: Path, suffix: str) -> None:
+    TantivyIndex(tmp_path).apply(SHELF, [])
+    (lost,) = tmp_path.glob(f"*.{suffix}")
+    lost.unlink()
+    with pytest.raises(IndexDamaged):
+        ask_everything(TantivyIndex(tmp_path))
+
+
+def ask_everything(index: TantivyIndex) -> None:
+    index.count()
+    index.weights("oja")
+    index.correct("compresed")
+    index.scores("oja", ["paper-oja"])
+    index.search("oja", 1)
+
+
 @pytest.mark.parametrize(
     ("text", "spelled"),
     [

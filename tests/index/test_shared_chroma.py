@@ -88,7 +88,7 @@ def test_replicas_share_the_dense_index_and_each_keeps_its_own_words(replica: Re
     (late,) = take(catalogue, 300, 301)
     assert within(10, lambda: first.searched() == second.searched() == 4)
     for indexes in (first, second):
-        assert indexes._dense._chroma.count() == 301
+        assert indexes.dense._chroma.count() == 301
         for n, paper_id in ((0, ids[0]), (300, late)):
             assert found_densely(indexes, catalogue, paper_id)[0] == paper_id
             assert indexes.keyword.search(first_sentence(n), 1)[0][0] == paper_id
@@ -167,7 +167,7 @@ def test_a_server_that_lost_everything_is_filled_again(replica: Replica, catalog
     server.forget()
     server.start()
     assert found_densely(indexes, catalogue, ids[0])[0] == ids[0]
-    assert within(10, lambda: indexes._dense._chroma.marks().get("papers") == 5)
+    assert within(10, lambda: indexes.dense._chroma.marks().get("papers") == 5)
     assert within(10, lambda: indexes.not_ready() is None)
     assert found_densely(indexes, catalogue, ids[0])[0] == ids[0]
     assert len(EMBEDDER.texts) == embedded

@@ -38,6 +38,7 @@ class Shelf:
     """An index that is a set of names, and remembers what was done to it."""
 
     name = "shelf"
+    fragile = False
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -237,6 +238,32 @@ def test_the_index_is_let_go_unless_it_is_kept_open(desk: Desk) -> None:
     desk.ledger.put("paper-5")
     keeper.catch_up(keep_open=False)
     assert desk.shelf.closed == closed + 1
+
+
+def test_a_fragile_index_is_searched_when_its_holder_died_with_it_open(desk: Desk) -> None:
+    desk.shelf.fragile = True
+    desk.keeper().catch_up(keep_open=True)  # and never lets go
+    keeper = desk.keeper()
+    keeper.catch_up(keep_open=True)
+    assert len(desk.shelf.looked_into) == 1
+    desk.ledger.put("paper-5")
+    keeper.catch_up(keep_open=True)
+    keeper.let_go()
+    desk.keeper().catch_up(keep_open=False)
+    assert len(desk.shelf.looked_into) == 1
+    assert desk.shelf.rebuilds == 1
+
+
+def test_letting_go_in_the_middle_of_a_write_leaves_the_index_unclean(desk: Desk) -> None:
+    desk.ledger.put("paper-5")
+    desk.shelf.fails_at = 6
+    keeper = desk.keeper()
+    with pytest.raises(KeyboardInterrupt):
+        keeper.catch_up(keep_open=True)
+    keeper.let_go()
+    progress = desk.record.read()
+    assert progress is not None
+    assert not progress.clean
 
 
 def test_an_index_that_was_let_go_is_doubted_again(desk: Desk) -> None:
