@@ -8,14 +8,22 @@ from decimal import Decimal
 
 from rag.match import names_in
 from rag.numbers import held_values, missing_numbers
-from rag.types import Evidence, IndexedPaper, Paper, Verdict
+from rag.types import Evidence, IndexedPaper, Paper, Verdict, surname
 
 _LINK = re.compile(r"https?://\S+[^\s.,;:)\]}>]")
+_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_PLAIN = re.compile(
+    r"an?|and|are|as|at|authors?|authored|appear(?:s|ed)|both|by|conference|co-?authors?|first|from|had|has|have|in|is|it|its|last"
+    r"|journal|of|on|others|paper|papers|presented|published|that|the|their|these|they|this|title|titled|was|were|which|who|with"
+    r"|work|wrote|written|year|et|al|[由撰写作者是和发表于的这篇论文年等人在上为与及共位题目第一]+",
+    re.IGNORECASE,
+)
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 def check_fields(text: str, cited: Sequence[tuple[int, IndexedPaper]]) -> Verdict:
-    """`text` is cleaned and holds no markers. Numbers, names and links in it must stand in the fields of the papers cited.
+    """`text` is cleaned and holds no markers. Numbers, names and links in it must stand in the fields of the papers cited; a name
+    may also stand in their abstracts, since papers go by their methods' names.
 
     The evidence is the first sentence of each abstract: the fields are no part of it.
     """
@@ -27,7 +35,9 @@ def check_fields(text: str, cited: Sequence[tuple[int, IndexedPaper]]) -> Verdic
     numbers = missing_numbers(_LINK.sub(" ", text), held_values(fields) | counts(papers))
     if numbers:
         return Verdict("number_mismatch", evidence, f"{', '.join(numbers)} does not stand in the catalogue", 0.0)
-    unknown = [name for name in (*names_in(_LINK.sub(" ", text)), *_LINK.findall(text)) if not _stands_in(name, fields)]
+    known = " ".join([fields, *(found.text for _, found in cited)])
+    unknown = [name for name in names_in(_LINK.sub(" ", text)) if not _stands_in(name, known)]
+    unknown += [link for link in _LINK.findall(text) if not _stands_in(link, fields)]
     if unknown:
         return Verdict("mismatch", evidence, f"{', '.join(unknown)} does not stand in the catalogue", 0.0)
     return Verdict("ok", evidence, "stands in the catalogue", 1.0)
@@ -41,6 +51,22 @@ def field_text(paper: Paper) -> str:
 
 def _link(paper: Paper) -> str | None:
     return paper.doi and f"https://doi.org/{paper.doi}"
+
+
+def says_fields_only(text: str, cited: Sequence[IndexedPaper]) -> bool:
+    """Whether a sentence, without its markers, tells who wrote these papers, where or when, and nothing else."""
+    fields = _words(" ".join(field_text(found.paper) for found in cited))
+    told = _words(
+        " ".join(f"{' '.join(map(surname, found.paper.authors))} {found.paper.venue} {found.paper.year}" for found in cited)
+    )
+    names = {word for found in cited for word in _WORD.findall(found.text) if word[1:] != word[1:].lower()}
+    words = [word for word in _WORD.findall(text) if not _PLAIN.fullmatch(word)]
+    others = [word for word in words if word.casefold() not in fields and word not in names]
+    return not others and any(word.casefold() in told for word in words)
+
+
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}
 
 
 def counts(papers: Sequence[Paper]) -> frozenset[Decimal]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from rag.citations import MarkerFilter
 from rag.errors import LLMUnavailable
+from rag.fields import says_fields_only
+from rag.markers import without_markers
 from rag.prompts import answer_prompt, load_prompt
 from rag.protocols import LLM
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Turn, Usage
@@ -44,7 +47,7 @@ class OpenAIGenerator:
             yield Decided("not_in_corpus")
             yield DraftDone()
             return
-        draft = Draft(len(papers))
+        draft = Draft(papers)
         async with aclosing(self._llm.stream(*answer_prompt(question, standalone, papers, history))) as deltas:
             async for delta in deltas:
                 for piece in draft.take(delta.text):
@@ -61,9 +64,9 @@ class OpenAIGenerator:
 class Draft:
     """An answer on its way in: sentences, and what they decide."""
 
-    def __init__(self, papers: int) -> None:
+    def __init__(self, papers: Sequence[Retrieved]) -> None:
         self._papers = papers
-        self._sentences = MarkerFilter(papers)
+        self._sentences = MarkerFilter(len(papers))
         self._waiting: list[Drafted] = []
         self.decided: Decided | None = None
         self.usage = Usage()
@@ -91,11 +94,18 @@ class Draft:
             self._waiting.clear()
             yield from self._decide(abstains)
         elif self.decided is None:
-            self._waiting.append(sentence)
+            self._waiting.append(self._with_basis(sentence))
             if sentence.markers:
                 yield from self._decide(Decided("answered"))
         elif self.decided.status == "answered" and not abstains:
-            yield sentence
+            yield self._with_basis(sentence)
+
+    def _with_basis(self, sentence: Drafted) -> Drafted:
+        """What only tells of authors, years and venues rests on the catalogue."""
+        cited = [self._papers[place - 1].found for place in sentence.markers]
+        if cited and says_fields_only(without_markers(sentence.text), cited):
+            return replace(sentence, basis="metadata")
+        return sentence
 
     def _decide(self, decided: Decided) -> Iterator[Piece]:
         self.decided = decided
@@ -111,4 +121,4 @@ class Draft:
         if needs_more is None:
             return None
         named = int(needs_more["place"] or 0)
-        return Decided("needs_full_text", sentence.markers or ((named,) if 1 <= named <= self._papers else (1,)))
+        return Decided("needs_full_text", sentence.markers or ((named,) if 1 <= named <= len(self._papers) else (1,)))

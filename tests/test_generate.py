@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
@@ -150,3 +151,25 @@ async def test_the_model_is_given_papers_conversation_and_question() -> None:
     assert all(part in user for part in ('<paper number="3">', "Third.", "Is it good?", "它呢？", "What about it?"))
     assert generator.name == "scripted"
     assert generator.prompt_version.startswith("answer@")
+
+
+WRITTEN = replace(PAPERS[0].found.paper, authors=("Ada Li", "Jia (Kevin) Liu"), year=2024, venue="ICML", abstract="FedLPA works.")
+BY_LI = replace(PAPERS[0], found=replace(PAPERS[0].found, paper=WRITTEN, text="FedLPA works."))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "basis"),
+    [
+        ("FedLPA was written by Ada Li and Jia (Kevin) Liu [1].", "metadata"),
+        ("It was published at ICML in 2024 [1].", "metadata"),
+        ("FedLPA 的作者是 Ada Li 和 Jia Liu [1]。", "metadata"),
+        ("Li and Liu show that FedLPA works [1].", "abstract"),
+        ("FedLPA works [1].", "abstract"),
+        ("FedLPA was written by Bob Stranger [1].", "abstract"),
+        ("Ada Li wrote it.", "abstract"),
+    ],
+)
+async def test_what_tells_only_of_authors_year_and_venue_rests_on_the_catalogue(sentence: str, basis: str) -> None:
+    pieces = await drafted(ScriptedLLM(f"{sentence} Yes [1]."), [BY_LI])
+    first = next(piece for piece in pieces if isinstance(piece, Drafted))
+    assert first.basis == basis
