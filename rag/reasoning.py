@@ -13,10 +13,11 @@ LONGEST_TAG = len("</thinking>")
 
 ANSWER = re.compile(r"[\[【［]\s*\d|^\s*(?:NOT_IN_PAPERS|NEEDS_FULL_TEXT)")
 THINKING_ALOUD = re.compile(
-    r"\b(?:okay|alright|hmm+|wait|let me|let's|the (?:user|question|query)|i (?:need|should|will|must|think|have)|i'll"
-    r"|we (?:need|should|must)|first,|so,)|用户|问题|首先|我需要|我应该|好的",
+    r"\b(?:okay|alright|hmm+|wait|let me|let's|the (?:user|question)|i (?:need|should|will|must|think|have)|i'll"
+    r"|we (?:need|should|must))\b|用户|我需要|我应该|我们需要|好的，|嗯，",
     re.IGNORECASE,
 )
+"""Words of somebody thinking that an answer from papers has no use for; where it has, it is shown at its end only."""
 LONG_ENOUGH = 160
 """Characters of text that does not sound like thinking, after which it is believed to be none."""
 

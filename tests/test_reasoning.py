@@ -13,6 +13,7 @@ SHAPES = [
     "<think>a</think><think>b</think>It works [1].",
     "Okay, the user asks about [1]. Let me see.\n</think>\n\nIt works [1].",
     "Paper one says so.</think>It works [1].",
+    "好的，用户问的是[1]。</think>It works [1].",
 ]
 
 
