@@ -58,6 +58,8 @@ class Metrics:
             self._stages.labels(stage).observe(milliseconds / 1000)
         for sentence in answer.sentences:
             self._support.labels(sentence.support).inc()
+        for failure in answer.failures:
+            self._upstream.labels(failure).inc()
         self.tokens(answer.usage.prompt_tokens, answer.usage.completion_tokens)
 
     def tokens(self, prompt: int, completion: int) -> None:

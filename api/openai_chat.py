@@ -150,12 +150,13 @@ async def pass_through(the: Context, messages: Sequence[ChatMessage]) -> AsyncGe
     system = "\n\n".join(one.text for one in messages if one.role in ("system", "developer"))
     said = [one for one in messages if one.role not in ("system", "developer") and one.text]
     user = said[0].text if len(said) == 1 else "\n\n".join(f"{one.role.capitalize()}: {one.text}" for one in said)
-    yield Piece()
-    usage, cut = Usage(), False
+    usage, cut, answers = Usage(), False, False
     stream = llm.stream(system, user)
     async with closing(stream):
         async for delta in stream:
-            usage, cut = delta.usage or usage, delta.cut or cut
+            if not answers:
+                yield Piece()
+            usage, cut, answers = delta.usage or usage, delta.cut or cut, True
             yield Piece(delta.text)
     the.metrics.tokens(usage.prompt_tokens, usage.completion_tokens)
     yield Piece(finish="length" if cut else "stop", usage=usage)

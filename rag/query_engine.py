@@ -88,6 +88,7 @@ class Asked:
     status: Status | None = None
     usage: Usage = Usage()
     invalid_markers: int = 0
+    failures: list[str] = field(default_factory=list)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -168,6 +169,7 @@ class QueryEngine(BaseQueryEngine):
                     async for event in events:
                         yield event
             except (LLMUnavailable, LLMRefused) as error:
+                asked.failures.append(type(error).__name__)
                 asked.notices.append(failure_notice(asked.status, error))
             if asked.status is not None:
                 return
@@ -249,6 +251,7 @@ class QueryEngine(BaseQueryEngine):
             timings_ms={stage: round(seconds * 1000) for stage, seconds in asked.timings.items()},
             notice=" ".join(asked.notices) or None,
             invalid_markers=asked.invalid_markers,
+            failures=tuple(asked.failures),
         )
 
     async def _off_the_loop(self, work: Callable[[], T]) -> T:

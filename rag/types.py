@@ -255,7 +255,8 @@ class ScoredPaper:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The one object every door gives. DESIGN's promises: the sentences join to `text`; markers are 1..n in order of first use;
-    every quote is verbatim; `not_in_corpus` carries no citation, `answered` at least one."""
+    every quote is verbatim; `not_in_corpus` carries no citation, `answered` at least one. `failures` names the errors of an LLM
+    that were overcome on the way; `notice` tells the reader, this is for figures."""
 
     answer_id: str
     question: str
@@ -274,6 +275,7 @@ class Answer:
     timings_ms: dict[str, int] = field(default_factory=dict)
     notice: str | None = None
     invalid_markers: int = 0
+    failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
