@@ -143,6 +143,16 @@ def test_two_dois_are_two_works_though_the_abstracts_are_the_same() -> None:
     assert shelve(*papers, onto=shelf).unchanged == 2
 
 
+def test_a_record_with_the_ids_of_two_contradicting_papers_goes_to_the_older() -> None:
+    shelf = shelve(
+        raw("peace", external_ids=("doi:10.1000/1", "arxiv:2401.00001")),
+        raw("rain", external_ids=("doi:10.1000/2", "arxiv:2401.00002")),
+    )
+    both = shelve(raw("snow", external_ids=("doi:10.1000/1", "arxiv:2401.00002")), onto=shelf)
+    assert [record.names for record in both.records.values()] == [record.names for record in shelf.records.values()]
+    assert [record.paper.abstract for record in both.records.values()] == [LONG.format("snow"), LONG.format("rain")]
+
+
 def test_ids_of_other_kinds_join_on_the_abstract() -> None:
     shelf = shelve(raw(external_ids=("doi:10.1000/1",)), raw(external_ids=("arxiv:2401.00001",)))
     (record,) = shelf.records.values()
@@ -209,6 +219,25 @@ def test_two_papers_that_turn_out_to_be_one_keep_the_older_id() -> None:
     assert list(joined.records) == [older]
     assert joined.redirects == {younger: older}
     assert only(joined).venue == "V"
+
+
+def test_a_paper_found_by_id_and_one_found_by_abstract_are_joined() -> None:
+    shelf = shelve(raw("peace", external_ids=("doi:10.1000/1",)), raw("rain", category="Theory"))
+    joined = shelve(raw("rain", external_ids=("doi:10.1000/1",)), onto=shelf)
+    assert only(joined).category == "Theory"
+    assert only(joined).paper_id == next(iter(shelf.records))
+
+
+def test_of_two_works_with_one_abstract_a_record_without_ids_is_the_one_that_knows_all_it_says() -> None:
+    papers = [
+        raw("peace", external_ids=("doi:10.1000/1",)),
+        raw("rain", category="Theory"),
+        raw("rain", external_ids=("doi:10.1000/2",)),
+        raw("rain", external_ids=("doi:10.1000/1",)),
+    ]
+    once = shelve(*papers)
+    assert [record.paper.category for record in once.records.values()] == [None, "Theory"]
+    assert shelve(*papers, onto=once).unchanged == 4
 
 
 def test_papers_joined_within_one_batch_are_counted_as_one() -> None:
