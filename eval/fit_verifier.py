@@ -25,14 +25,13 @@ from sklearn.metrics import roc_auc_score, roc_curve  # type: ignore[import-unty
 
 from rag.embedding import LocalEmbedder
 from rag.index.keyword import TantivyIndex
-from rag.numbers import missing_numbers
 from rag.passages import prepare
 from rag.protocols import Embedder
 from rag.readers import read
 from rag.similarity import WEIGHTS_FILE, Features, Model, Vocabulary, compare, read_claim, read_model, read_paper
 from rag.text import clean
 from rag.types import Drafted, IndexedPaper, Paper, RawPaper, Vectors
-from rag.verify import LocalVerifier
+from rag.verify import LocalVerifier, wrong_numbers
 
 FIGURES_FILE = Path(__file__).with_name("verifier_figures.json")
 
@@ -59,17 +58,17 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Pairs with their features, shape (n, 6), and whether a number of the claim is missing in the evidence."""
+    """Pairs with their features, shape (n, 6), and whether a number of the claim is not the evidence's."""
 
     pairs: tuple[Pair, ...]
     features: Numbers
-    number_missing: Flags
+    number_wrong: Flags
 
     def where(self, keep: Callable[[Pair], bool]) -> Measured:
         """The pairs that `keep` keeps."""
         kept = np.array([keep(pair) for pair in self.pairs], dtype=bool)
         chosen = tuple(pair for pair, one in zip(self.pairs, kept, strict=True) if one)
-        return Measured(chosen, self.features[kept], self.number_missing[kept])
+        return Measured(chosen, self.features[kept], self.number_wrong[kept])
 
     @property
     def right(self) -> Flags:
@@ -80,8 +79,8 @@ class Measured:
         return np.array([model.probability(Features(*row)) for row in self.features])
 
     def gated(self, model: Model) -> Numbers:
-        """The same, 0 where a number is missing."""
-        return np.where(self.number_missing, 0.0, self.probabilities(model))
+        """The same, 0 where a number is wrong."""
+        return np.where(self.number_wrong, 0.0, self.probabilities(model))
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
@@ -118,8 +117,8 @@ def measure(pairs: Iterable[Pair], embedded: Embedded, shelf: Iterable[str] | No
         claim = read_claim(clean(pair.claim).text, vocabulary)
         reading = read_paper(papers[pair.evidence], vocabulary)
         cosines = embedded([sentence.text for sentence in reading.found.sentences]) @ embedded([claim.text])[0]
-        missing = bool(missing_numbers(claim.text, reading.numbers))
-        rows.append((*astuple(compare(claim, [reading], [cosines])), missing))
+        wrong = bool(wrong_numbers(claim.text, [reading]))
+        rows.append((*astuple(compare(claim, [reading], [cosines])), wrong))
     table = np.array(rows, dtype=np.float64)
     return Measured(pairs, table[:, :-1], table[:, -1].astype(bool))
 
@@ -185,8 +184,8 @@ def figures(abstracts: Measured, small: Measured, judged: Measured, model: Model
             "called": shares(test, model),
         },
         "edits_auroc": {kind: auroc(of_kinds(abstracts, "original", kind), model) for kind in edits},
-        "edits_with_a_missing_number": {
-            kind: round(float(of_kinds(abstracts, kind).number_missing.mean()), 3) for kind in ["original", *edits]
+        "edits_with_a_wrong_number": {
+            kind: round(float(of_kinds(abstracts, kind).number_wrong.mean()), 3) for kind in ["original", *edits]
         },
         "judged_claims": {
             "pairs": len(dev.pairs),
@@ -211,9 +210,9 @@ def shares(measured: Measured, model: Model) -> dict[str, dict[str, float]]:
     """What right and wrong pairs are called."""
     scores = measured.probabilities(model)
     called = {
-        "ok": (scores >= model.ok) & ~measured.number_missing,
+        "ok": (scores >= model.ok) & ~measured.number_wrong,
         "mismatch": scores < model.mismatch,
-        "number_mismatch": (scores >= model.mismatch) & measured.number_missing,
+        "number_mismatch": (scores >= model.mismatch) & measured.number_wrong,
     }
     called["weak"] = ~np.logical_or.reduce(list(called.values()))
     return {
@@ -229,7 +228,7 @@ def called_claims(claims: Path, shelf: Path, embedder: Embedder, model: Model) -
         papers.update({name_of(raw.abstract): indexed(raw, embedder) for raw in read(file) if isinstance(raw, RawPaper)})
     corpus = TantivyIndex(None)
     corpus.apply(list(papers.values()), [])
-    verifier = LocalVerifier(embedder, corpus, model)
+    verifier = LocalVerifier(embedder, corpus, model=model)
     counted: dict[str, dict[str, int]] = {}
     for line in claims.read_text(encoding="utf8").splitlines():
         row = json.loads(line)

@@ -7,7 +7,7 @@ and direction. A verifier that reads, such as an LLM, sits behind the same `Veri
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +18,8 @@ from rag.fields import check_fields
 from rag.markers import without_markers
 from rag.numbers import missing_numbers, swapped_numbers
 from rag.protocols import Embedder
+from rag.scripts import is_latin
 from rag.similarity import (
-    WINDOW,
     Claim,
     Corpus,
     Model,
@@ -41,14 +41,20 @@ from rag.types import Drafted, Evidence, IndexedPaper, Retrieved, Support, Vecto
 AT_ONCE = 4
 """Sentences checked at the same time; each takes a few milliseconds of one core."""
 
+MOST_QUOTED = 3
+"""Sentences in a row that evidence may span."""
+
 SENTENCE_COST = 0.2
-"""What a further sentence of evidence must add in recall and meaning to be quoted too."""
+"""What a further sentence must add to be quoted too, in the share of the claim's words that the abstract holds."""
 
 QUOTED_WORDS = 8
 """So many of an abstract's words in a row are a quotation even if its sentence goes on."""
 
 ENGLISH_SHARE = 0.5
 """A sentence with a smaller share of English words is in another language, and the abstract's words cannot tell."""
+
+NO_IDEA = 0.5
+"""The score of a sentence whose words cannot be compared."""
 
 UNCITED_TERMS = 4
 """Content words from which a sentence without a marker is taken for a claim that a paper may bear out."""
@@ -58,7 +64,6 @@ _LIST_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _TELLING_NAME = re.compile(r".[A-Z0-9]")
 """A capital or digit within: `SWE-Bench`, not the first word of a title or a proper noun that may be written otherwise."""
 _LOWER_WORD = re.compile(r"\b[^\W\d_A-Z]+\b")
-_OTHER_SCRIPT = re.compile(r"[\u0370-\u03ff\u0400-\u1dff\u2e80-\ud7ff\uf900-\ufaff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +77,22 @@ class Cited:
 
 
 class LocalVerifier:
-    """Checks sentences with the embedding model that made the papers' vectors. Safe for many threads."""
+    """Checks sentences by words and by the embedding model that the gate was fitted with. Safe for many threads.
 
-    def __init__(self, embedder: Embedder, corpus: Corpus, model: Model | None = None) -> None:
+    Vectors that papers carry are taken for that model's unless `vectors_of` names another: then sentences are embedded here.
+    """
+
+    def __init__(self, embedder: Embedder, corpus: Corpus, *, model: Model | None = None, vectors_of: str | None = None) -> None:
         self._embedder = embedder
+        self._has_vectors = vectors_of in (None, embedder.model)
         self._vocabulary = Vocabulary(corpus)
         self._model = model or read_model()
         self._threads: CapacityLimiter | None = None
         self.name = self._model.name
 
     async def verify(self, drafted: Drafted, papers: Sequence[Retrieved]) -> Verdict:
-        """`drafted.markers` are places (from 1) in `papers`; places out of range count for nothing. A sentence that fails, or
-        cites nothing, is cited anew where one of `papers` supports it."""
+        """`drafted.markers` are places (from 1) in `papers`; places out of range count for nothing. A sentence that its papers do
+        not bear out is cited anew where another of `papers` does."""
         if self._threads is None:
             self._threads = CapacityLimiter(AT_ONCE)
         return await run_sync(self.check, drafted, [retrieved.found for retrieved in papers], limiter=self._threads)
@@ -99,7 +108,7 @@ class LocalVerifier:
         claim = read_claim(text, self._vocabulary)
         vector = self._embedder.embed_question(text)
         verdict = self._judge(claim, [self._cited(place, paper, vector) for place, paper in cited])
-        if verdict.support in ("ok", "weak"):
+        if verdict.support == "ok":
             return verdict
         others = [(place, paper) for place, paper in enumerate(papers, start=1) if place not in drafted.markers]
         return self._cited_anew(claim, vector, others) or verdict
@@ -113,30 +122,35 @@ class LocalVerifier:
         return best and Verdict("ok", best.evidence, "cited anew: this paper's words are nearest", best.score)
 
     def _cited(self, place: int, paper: IndexedPaper, vector: Vectors) -> Cited:
-        rows = paper.vectors[1:] if paper.vectors is not None else self._embedder.embed_texts([s.text for s in paper.sentences])
+        rows = paper.vectors[1:] if paper.vectors is not None and self._has_vectors else self._embedded(paper)
         return Cited(place, read_paper(paper, self._vocabulary), np.asarray(rows @ vector, dtype=np.float32))
+
+    def _embedded(self, paper: IndexedPaper) -> Vectors:
+        return self._embedder.embed_texts([sentence.text for sentence in paper.sentences])
 
     def _judge(self, claim: Claim, cited: Sequence[Cited]) -> Verdict:
         if not cited:
             return Verdict("uncited", (), "no paper is cited", 0.0)
         alone = {one.place: self._score(claim, [one]) for one in cited}
         score = max(self._score(claim, cited), *alone.values())
-        support, reason = self._support(claim, [one.reading for one in cited], score)
+        foreign = score < self._model.ok and is_foreign(claim.text)
+        support, reason = self._support(claim, [one.reading for one in cited], score, foreign)
         evidence = tuple(evidence_for(claim, one, alone[one.place]) for one in cited if one.reading.sentences)
-        return Verdict(support, () if support == "mismatch" else evidence, reason, score)
+        return Verdict(
+            support, () if support == "mismatch" else evidence, reason, NO_IDEA if foreign and support == "weak" else score
+        )
 
     def _score(self, claim: Claim, cited: Sequence[Cited]) -> float:
         return self._model.probability(compare(claim, [one.reading for one in cited], [one.cosines for one in cited]))
 
-    def _support(self, claim: Claim, readings: Sequence[Reading], score: float) -> tuple[Support, str]:
+    def _support(self, claim: Claim, readings: Sequence[Reading], score: float, foreign: bool) -> tuple[Support, str]:
         abstract = f"the abstract of {' and '.join(reading.found.paper.cite_as for reading in readings)}"
-        foreign = score < self._model.ok and is_foreign(claim.text)
         unknown = missing_names(claim, readings)
         if score < self._model.mismatch and not foreign:
             return "mismatch", f"nothing in {abstract} comes near this"
         if wrong := wrong_numbers(claim.text, readings):
             return "number_mismatch", f"{wrong} in {abstract}"
-        telling = [name for name in unknown if _TELLING_NAME.search(name) or in_other_script(claim.text)]
+        telling = [name for name in unknown if _TELLING_NAME.search(name) or not is_latin(claim.text)]
         if foreign and telling:
             return "mismatch", f"{', '.join(telling)} does not stand in {abstract}"
         if foreign:
@@ -160,27 +174,22 @@ def wrong_numbers(text: str, readings: Sequence[Reading]) -> str:
 def is_foreign(text: str) -> bool:
     """Whether a sentence is in another script, or mostly of words that are not English."""
     words = [word for word in _LOWER_WORD.findall(text) if len(word) > 2]
-    return in_other_script(text) or (len(words) >= UNCITED_TERMS and sum(map(is_english, words)) < ENGLISH_SHARE * len(words))
-
-
-def in_other_script(text: str) -> bool:
-    """Whether a good part of it is not in Latin letters (a Greek letter here and there is a formula's)."""
-    return len(_OTHER_SCRIPT.findall(text)) * 4 > sum(map(str.isalpha, text))
+    return not is_latin(text) or (len(words) >= UNCITED_TERMS and sum(map(is_english, words)) < ENGLISH_SHARE * len(words))
 
 
 def evidence_for(claim: Claim, cited: Cited, score: float) -> Evidence:
-    """The words of the abstract that bear the claim out best: up to WINDOW sentences in a row."""
-    start, end = max(_spans(len(cited.cosines)), key=lambda span: _worth(claim, cited, *span))
-    return quote(cited.place, cited.reading.found, start, end, score)
+    """The words of the abstract that bear the claim out best: up to MOST_QUOTED sentences in a row."""
+    reading = cited.reading
+    sentences = len(reading.sentences)
+    held = weight_held(claim.terms, held_terms(reading, 0, sentences)) or 1.0
 
+    def worth(span: tuple[int, int]) -> float:
+        start, end = span
+        share = weight_held(claim.terms, held_terms(reading, start, end)) / held
+        return share + float(cited.cosines[start:end].max()) - SENTENCE_COST * (end - start)
 
-def _spans(sentences: int) -> Iterator[tuple[int, int]]:
-    return ((start, start + size) for size in range(1, WINDOW + 1) for start in range(sentences - size + 1))
-
-
-def _worth(claim: Claim, cited: Cited, start: int, end: int) -> float:
-    recall = weight_held(claim.terms, held_terms(cited.reading, start, end)) / (sum(claim.terms.values()) or 1.0)
-    return recall + float(cited.cosines[start:end].max()) - SENTENCE_COST * (end - start)
+    spans = ((start, start + size) for size in range(1, MOST_QUOTED + 1) for start in range(sentences - size + 1))
+    return quote(cited.place, reading.found, *max(spans, key=worth), score)
 
 
 def quote(place: int, found: IndexedPaper, start: int, end: int, score: float) -> Evidence:

@@ -1,5 +1,7 @@
+import re
 import time
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -176,3 +178,19 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
     began = time.process_time()
     split_sentences(text)
     assert time.process_time() - began < 4
+
+
+SEEDS = Path(__file__).parents[2] / "shared" / "seeds"
+
+
+@pytest.mark.skipif(not SEEDS.is_dir(), reason="needs ../shared/seeds")
+def test_abstracts_of_the_seeds_split_into_whole_sentences() -> None:
+    abstracts = [
+        block for path in SEEDS.glob("*.txt") for block in path.read_text(encoding="utf8").split("\n\n") if len(block) > 250
+    ]
+    texts = [sentence.text for abstract in abstracts for sentence in split_sentences(abstract)]
+    assert len(abstracts) == 100
+    assert [text for text in texts if text.rstrip('"”)')[-1] not in ".!?" and "://" not in text] == []
+    assert [text for text in texts if text[0].islower() and not text.startswith("b1 ")] == []
+    assert [text for text in texts if len(text) < 25 or len(text) > 600] == []
+    assert [text for text in texts if re.search(r"[a-z)]\.\s?[A-Z][a-z]", text)] == []
