@@ -34,7 +34,8 @@ class Ask:
 
     def request(self, model: str, not_taken: frozenset[str]) -> Request:
         """The client's arguments, leaving out what the server does not take."""
-        messages = [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
+        said = (("system", self.system), ("user", self.user))
+        messages = [{"role": role, "content": text} for role, text in said if text]
         request: Request = {"model": model, "messages": messages, "stream": True}
         optional: Request = {"temperature": TEMPERATURE, "stream_options": {"include_usage": True}, "max_tokens": self.max_tokens}
         if "max_tokens" in not_taken:

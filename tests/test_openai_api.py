@@ -66,6 +66,13 @@ async def test_an_answer_comes_in_pieces_with_its_usage_last() -> None:
         assert stub.headers[0]["authorization"] == "Bearer key"
 
 
+async def test_an_empty_system_message_is_not_sent() -> None:
+    with StubLLM(answer("It works [1].")) as stub:
+        async with chat(stub) as llm:
+            await llm.complete("", "user")
+        assert stub.requests[0]["messages"] == [{"role": "user", "content": "user"}]
+
+
 ODD_STREAMS = {
     "no choices first": [NO_CHOICES, ROLE, event("It works [1].", finish="stop"), DONE],
     "null content": [event(None), event("It works [1]."), event(None, finish="stop"), DONE],
