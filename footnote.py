@@ -1,4 +1,4 @@
-"""The command `footnote`: joins the command lines of `rag`, `api` and `eval`, of which the last two are loaded when asked for.
+"""The command `footnote`: joins the command lines of `rag`, `api` and `eval`, each loaded when it is asked for.
 
 Exit codes: 0 done; 1 it could not be done; 2 wrong usage; 3 done in part; 130 interrupted; 141 the reader of a pipe has gone.
 """
@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from rag.cli import app as rag_app
 from rag.errors import FootnoteError
 
 READER_GONE = 141
@@ -28,12 +27,16 @@ class Rooms(TyperGroup):
     """The commands of `rag`, then those of `api`, then `eval` as one command with its own."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # Any: typer keeps the types it has from click private
-        return [*super().list_commands(ctx), *room("api.cli").commands, "eval"]
+        return [*room("rag.cli").commands, *room("api.cli").commands, "eval"]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # Any: as above
-        if cmd_name in self.commands:
-            return self.commands[cmd_name]
-        return room("eval.cli") if cmd_name == "eval" else room("api.cli").commands.get(cmd_name)
+        if cmd_name == "eval":
+            return room("eval.cli")
+        for module in ("rag.cli", "api.cli"):
+            self.commands.update(room(module).commands)  # also what a mistyped name is compared with
+            if cmd_name in self.commands:
+                return self.commands[cmd_name]
+        return None
 
     def invoke(self, ctx: Any) -> Any:  # Any: as above
         try:
@@ -45,7 +48,7 @@ class Rooms(TyperGroup):
 
 
 def room(module: str) -> TyperGroup:
-    """The command line of `api` or `eval`."""
+    """The command line of `rag`, `api` or `eval`."""
     group = get_command(importlib.import_module(module).app)
     assert isinstance(group, TyperGroup)
     return group
@@ -63,7 +66,6 @@ def explain(error: Exception) -> str:
 
 
 app = typer.Typer(cls=Rooms, no_args_is_help=True, pretty_exceptions_enable=False)
-app.add_typer(rag_app)
 
 
 @app.callback()

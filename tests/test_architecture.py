@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "rag": {"rag"},
     "api": {"api", "rag"},
     "eval": {"eval", "rag"},
-    "footnote": {"rag"},  # it finds the other two by name when asked for them
+    "footnote": {"rag"},  # it finds their command lines by name when asked for them
 }
 
 HOMES = {

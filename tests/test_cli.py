@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -291,7 +292,8 @@ def test_a_mistyped_setting_is_refused_in_one_line(run: Run, monkeypatch: pytest
     assert ended.err == "footnote: FOOTNOTE_LLM_MODLE is no setting; did you mean FOOTNOTE_LLM_MODEL?\n"
 
 
-def test_debug_shows_the_error_itself(tmp_path: Path) -> None:
+def test_debug_shows_the_error_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FOOTNOTE_DATA", "put back after the test")
     with pytest.raises(FootnoteError, match="nobody"):
         footnote.main(["--debug", "--data", str(tmp_path), "papers", "show", "nobody"])
 
@@ -305,6 +307,29 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(filled: Path) -> None:
     with process.stderr as errors:
         assert errors.read() == b""
     assert process.wait() == footnote.READER_GONE
+
+
+def test_ctrl_c_ends_a_command_quietly(filled: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "footnote", "chat", "--json", "--data", str(filled)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a runner may have it ignored
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"What is SOAR?\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["status"] == "answered"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b""
+    assert process.returncode == 130
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(run: Run) -> None:
+    assert "Did you mean 'papers'?" in run("ppaers").err
 
 
 def test_asking_for_help_loads_no_server_and_no_index() -> None:
