@@ -224,9 +224,12 @@ class OpenAIChat:
 
     def _too_slow(self, deadline: Deadline) -> str:
         """Which of the two limits was passed."""
+        limit = f"{self.endpoint.setting}_TIMEOUT"
         if deadline.remaining() <= 0:
-            return f"{self.endpoint} had not finished after {self._timeout:g} s ({self.endpoint.setting}_TIMEOUT)."
-        return f"{self.endpoint} gave nothing for {self._timeout / 2:g} s (half of {self.endpoint.setting}_TIMEOUT)."
+            passed = f"had not finished after {self._timeout:g} s, which is {limit}"
+        else:
+            passed = f"gave nothing for {self._timeout / 2:g} s, which is half of {limit}"
+        return f"{self.endpoint} {passed}. Raise that, or use a faster model."
 
 
 async def _next(stream: openai.AsyncStream[ChatCompletionChunk]) -> ChatCompletionChunk:
