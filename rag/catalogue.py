@@ -146,12 +146,13 @@ class Catalogue:
         return [found[paper_id] for paper_id in paper_ids if paper_id in found]
 
     def whole_vectors(self, model: str) -> tuple[list[str], Vectors]:
-        """Ids of all papers with vectors of `model`, in order of arrival, and row 0 of each: shape (papers, dimension)."""
+        """Ids of all papers with vectors of `model`, and row 0 of each: shape (papers, dimension). Ordered by text hash, which is
+        how they lie on the disk."""
         query = (
             select(papers.c.paper_id, whole_vectors.c.vector)
-            .join(whole_vectors, and_(whole_vectors.c.text_hash == papers.c.text_hash, whole_vectors.c.model == model))
-            .where(LIVE)
-            .order_by(papers.c.arrival)
+            .join(whole_vectors, whole_vectors.c.text_hash == papers.c.text_hash)
+            .where(LIVE, whole_vectors.c.model == model)
+            .order_by(whole_vectors.c.text_hash)
         )
         paper_ids: list[str] = []
         parts: list[Vectors] = []
@@ -165,7 +166,9 @@ class Catalogue:
         """Ids of all papers that pass, in order of arrival. Names match without case and accents; a category also as the area of
         `area · topic`, an author also by surname. A paper without a year passes no year filter."""
         with self.database.reading() as connection:
-            return list(connection.scalars(filtered(connection, select(papers.c.paper_id), filters).order_by(papers.c.arrival)))
+            passing = filtered(connection, select(papers.c.paper_id), filters).order_by(papers.c.arrival).subquery()
+            joined = connection.scalar(select(func.aggregate_strings(passing.c.paper_id, " ")))  # one row: five times as fast
+        return joined.split(" ") if joined else []
 
     def resolve(self, name: str) -> str:
         """The id of the paper known as `name`: its id, an id it had before a merge, a DOI, arXiv id or other external id, bare or

@@ -73,7 +73,7 @@ papers = Table(
     Column("revision", Integer, nullable=False),
     Column("deleted", Boolean, nullable=False),
     Column("version", Integer),
-    Column("text_hash", Words, nullable=False, index=True),
+    Column("text_hash", Words, nullable=False),
     Column("year", Integer),
     Column("authors_truncated", Boolean, nullable=False),
     Column("venue", Words),
@@ -87,6 +87,7 @@ papers = Table(
     Column("text", Words, nullable=False),
     Column("sentences", Words, nullable=False),
     Index("papers_by_revision", "revision", "paper_id", "deleted"),
+    Index("papers_by_text", "text_hash", "deleted", "paper_id"),
     Index("papers_by_arrival", "deleted", "arrival", "paper_id", "text_hash", "year"),
 )
 """`arrival` counts papers in the order they came. A removed paper leaves a tombstone (`deleted`, its texts emptied), so that
