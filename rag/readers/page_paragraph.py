@@ -42,7 +42,7 @@ def continues(abstract: str, paragraph: str) -> bool:
     Such papers are rare, so it takes signs: more text than abstracts have, an acronym spelled out a second time, or results told
     already and nothing in the paragraph that leans on them.
     """
-    if LEANS_ON.match(paragraph) or paragraph[0].islower() or not FINISHED.search(abstract):
+    if LEANS_ON.match(paragraph) or paragraph[0].islower() or not FINISHED.search(abstract[-20:]):
         return True
     if min(len(abstract), len(paragraph)) < SHORT:
         return True

@@ -33,8 +33,8 @@ def read_search_page(source: Source) -> Iterator[RawPaper | Rejected]:
     try:
         for block in blocks(enumerate(source.lines(), start=1)):
             kind = block.kind
-            if kind == "prose" and paper and continues(paper.abstract, block.text):
-                paper = replace(paper, abstract=f"{paper.abstract}\n\n{block.text}"[:LONGEST_BLOCK])
+            if kind == "prose" and paper and (is_endless(paper) or continues(paper.abstract, block.text)):
+                paper = paper if is_endless(paper) else replace(paper, abstract=f"{paper.abstract}\n\n{block.text}")
                 continue
             if paper and kind != "header":
                 yield paper
@@ -52,6 +52,11 @@ def read_search_page(source: Source) -> Iterator[RawPaper | Rejected]:
     if paper:
         yield paper
     yield from (without_abstract(source, group) for group in by_paper(heads))
+
+
+def is_endless(paper: RawPaper) -> bool:
+    """Whether it will be rejected for its length anyway, whatever paragraphs follow."""
+    return len(paper.abstract) > LONGEST_BLOCK
 
 
 def looks_like_search_page(text: str) -> bool:

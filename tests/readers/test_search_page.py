@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.errors import UnreadableFile
-from rag.readers import read, walk
+from rag.readers import read, read_stream, walk
 from rag.readers.page_block import Kind, kind_of, names_of
 from rag.types import RawPaper, Rejected
-from tests.readers.reading import items, paper, papers
+from tests.readers.reading import Pieces, items, paper, papers
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
 
@@ -157,6 +159,7 @@ def test_a_page_without_its_header_is_known_by_its_papers() -> None:
         f"Kites\n\n{KITES}\n\nInstall\n\nType make. That is all there is to it.\n",
         f"Papers\n\n{KITES}\n",
         f"{KITES}\n\n{TIDES}\n",
+        f"Ada Byron, Bo Li\n\n{KITES}\n\nOne\n\n{TIDES}\n\nTwo\n\n{KITES}\n",
         "论文检索\n",
         "kite\nkites\n",
     ],
@@ -166,10 +169,20 @@ def test_another_plain_text_is_no_search_page(text: str) -> None:
         items(text)
 
 
-def test_an_endless_block_is_rejected_without_being_kept() -> None:
-    (lost,) = items("论文检索\n\n" + "The same line of words again.\n" * 20_000)
+@pytest.mark.parametrize("end", ["\n", "\n\n"])
+def test_an_endless_abstract_is_rejected_without_being_kept(end: str) -> None:
+    pieces = chain(
+        ["论文检索\n\nAda Byron, Bo Li\n\n".encode()], repeat(f"Moreover, the same words again.{end}".encode() * 1_000, 300)
+    )
+    tracemalloc.start()
+    try:
+        (lost,) = read_stream(Pieces(pieces), "upload")  # type: ignore[arg-type]  # a raw stream serves as a BinaryIO
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
     assert isinstance(lost, Rejected)
     assert "100,000" in lost.reason
+    assert peak < 4_000_000
 
 
 NAMES = st.lists(
