@@ -78,7 +78,7 @@ def main() -> None:
         folder = given.data or Path(temporary)
         with open_library(Settings(data=folder)) as opened:
             texts = 10**12 if given.real else REAL * 8
-            library = replace(opened, multilingual=None, embedder=NoisyEmbedder(opened.embedder, texts))
+            library = replace(opened, reads_other_scripts=False, embedder=NoisyEmbedder(opened.embedder, texts))
             figures = measure(library, given.corpus, given.papers)
         figures["cold_ask_seconds"] = cold_starts(folder)
     figures["machine"] = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"

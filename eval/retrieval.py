@@ -52,7 +52,7 @@ def evaluate(
     """Ingests the corpus into a library of its own in `data` (what is there is not embedded again) and asks every query."""
     started = time.perf_counter()
     with open_library(Settings(data=data)) as opened:
-        library = replace(opened, multilingual=None)  # the sets are English: its vectors would be made in vain
+        library = replace(opened, reads_other_scripts=False)  # the sets are English: its vectors would be made in vain
         library.ingest([Source(str(dataset.corpus), lambda: documents(dataset.corpus), True)], on_step)
         ingested = time.perf_counter()
         owners = doc_ids(library, dataset)

@@ -40,7 +40,7 @@ class Library:
     catalogue: Catalogue
     journal: Journal
     embedder: Embedder
-    multilingual: Embedder | None
+    reads_other_scripts: bool
     indexes: Indexes
 
     @cached_property
@@ -49,19 +49,30 @@ class Library:
         return make_llm(self.settings)
 
     @cached_property
+    def multilingual(self) -> Embedder | None:
+        """The model for questions in other scripts; None without `footnote[multilingual]`."""
+        if not self.reads_other_scripts:
+            return None
+        from rag.embedding_multilingual import MultilingualEmbedder
+
+        return MultilingualEmbedder()
+
+    @cached_property
     def retriever(self) -> HybridRetriever:
         """Finds papers. Loads LlamaIndex, and at the first search the indexes."""
         from rag.index.exact import ExactIndex
         from rag.retrieve import HybridRetriever, Space
 
-        other_scripts = None
-        if self.multilingual:
-            other_scripts = Space(self.multilingual, ExactIndex(self.catalogue, self.multilingual.model), E5_FLOOR)
+        def other_scripts() -> Space | None:
+            model = self.multilingual
+            return Space(model, ExactIndex(self.catalogue, model.model), E5_FLOOR) if model else None
+
         return HybridRetriever(self.catalogue, self.indexes.keyword, Space(self.embedder, self.indexes.dense), other_scripts)
 
     @cached_property
     def engine(self) -> QueryEngine:
         """Answers questions."""
+        from rag.embedding import LocalEmbedder
         from rag.extract import ExtractiveGenerator
         from rag.generate import OpenAIGenerator
         from rag.query_engine import Parts, QueryEngine
@@ -71,15 +82,16 @@ class Library:
         from rag.verify import LocalVerifier
         from rag.verify_llm import LLMVerifier
 
-        extractive = ExtractiveGenerator(self.indexes.keyword.weights, self.embedder)
-        local = LocalVerifier(self.embedder, self.indexes.keyword)
+        words = self.embedder if self.settings.embedding == "local" else LocalEmbedder()
+        extractive = ExtractiveGenerator(self.indexes.keyword.weights, self.embedder, words)
+        local = LocalVerifier(words, self.indexes.keyword, vectors_of=self.embedder.model)
         llm = self.llm
         return QueryEngine(
             Parts(
                 catch_up=self.indexes.searched,
                 names=self.catalogue.filter_names,
                 relax=lambda filters: relaxation(filters, self.catalogue.matching),
-                understanding=LLMUnderstanding(llm) if llm else RuleUnderstanding(multilingual=self.multilingual is not None),
+                understanding=LLMUnderstanding(llm) if llm else RuleUnderstanding(multilingual=self.reads_other_scripts),
                 retriever=self.retriever,
                 generator=OpenAIGenerator(llm) if llm else extractive,
                 extractive=extractive,
@@ -117,6 +129,8 @@ class Library:
 def open_library(settings: Settings) -> Library:
     """The library of `settings`. Heavy parts (Chroma, the LLM's client) are loaded when first used. Raises SettingsError,
     CatalogueUnavailable."""
+    from rag.embedding_multilingual import multilingual_installed
+
     embedder = make_embedder(settings)
     database = open_database(settings.database_url or sqlite_url(settings.data / "catalogue.db"))
     catalogue = Catalogue(database)
@@ -126,7 +140,7 @@ def open_library(settings: Settings) -> Library:
         catalogue=catalogue,
         journal=Journal(database),
         embedder=embedder,
-        multilingual=make_multilingual(),
+        reads_other_scripts=multilingual_installed(),
         indexes=open_indexes(catalogue, settings.data / "index", settings.chroma_url, embedder.model),
     )
 
@@ -142,13 +156,6 @@ def make_embedder(settings: Settings) -> Embedder:
     from rag.embedding import LocalEmbedder
 
     return LocalEmbedder()
-
-
-def make_multilingual() -> Embedder | None:
-    """The model for questions in other scripts, if `footnote[multilingual]` is installed."""
-    from rag.embedding_multilingual import MultilingualEmbedder, multilingual_installed
-
-    return MultilingualEmbedder() if multilingual_installed() else None
 
 
 def make_llm(settings: Settings) -> OpenAIChat | None:

@@ -41,9 +41,11 @@ class ExtractiveGenerator:
     name = "extractive"
     prompt_version = None
 
-    def __init__(self, weigh: Weigh, embedder: Embedder) -> None:
+    def __init__(self, weigh: Weigh, embedder: Embedder, words: Embedder) -> None:
+        """`embedder` made the papers' vectors; `words` compares single words, and should be a local one."""
         self._weigh = weigh
         self._embedder = embedder
+        self._words = words
 
     async def generate(
         self, question: str, *, standalone: str, papers: Sequence[Retrieved], history: Sequence[Turn] = ()
@@ -88,7 +90,7 @@ class ExtractiveGenerator:
         return decide(self._signals(standalone, papers, best), one_paper=one_paper)
 
     def _signals(self, question: str, papers: Sequence[Retrieved], best: Match) -> Signals:
-        return signals(question, papers, best, lambda found: meaning_coverage(question, found, self._weigh, self._embedder))
+        return signals(question, papers, best, lambda found: meaning_coverage(question, found, self._weigh, self._words))
 
     def _focused(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> list[Match]:
         """The papers held against the question's own words: what a follow-up carries along found the paper, not the sentence."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -70,12 +71,15 @@ class HybridRetriever(BaseRetriever):
     in other words than the papers' is decided by its meaning and one with names by its words. Both lie in [0, 1].
     """
 
-    def __init__(self, papers: PaperSource, keyword: KeywordIndex, space: Space, other_scripts: Space | None = None) -> None:
+    def __init__(
+        self, papers: PaperSource, keyword: KeywordIndex, space: Space, other_scripts: Callable[[], Space | None] = lambda: None
+    ) -> None:
+        """`other_scripts` gives the space for questions in another script, asked for at the first such question."""
         super().__init__()
         self._papers = papers
         self._keyword = keyword
         self._space = space
-        self._other_scripts = other_scripts
+        self._other_scripts = cache(other_scripts)
 
     def find(self, question: str, *, top_k: int, filters: Filters = Filters(), exclude: Sequence[str] = ()) -> list[Retrieved]:
         """Best first, at most `top_k`; only papers that pass `filters`, none of `exclude`."""
@@ -110,7 +114,7 @@ class HybridRetriever(BaseRetriever):
         return [as_node(found) for found in self.find(query_bundle.query_str, top_k=TOP_K)]
 
     def _space_for(self, question: str) -> Space:
-        return self._other_scripts if self._other_scripts and not is_latin(question) else self._space
+        return self._space if is_latin(question) else self._other_scripts() or self._space
 
     def _scored(
         self, found: IndexedPaper, vector: Vectors, space: Space, keyword: Mapping[str, float], ideal: float
