@@ -1,4 +1,4 @@
-"""Step 1 with an LLM, asked where the rules are weak: follow-ups, and questions in another script than the papers'."""
+"""Step 1 with an LLM, asked where the rules are weak: follow-ups, and questions that do not read as English."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag.errors import LLMRefused, LLMUnavailable
 from rag.filters import Names, merge_filters
 from rag.prompts import STANDALONE_SCHEMA, standalone_prompt
 from rag.protocols import LLM
-from rag.scripts import is_latin
+from rag.spelling import reads_as_english
 from rag.types import Filters, Turn, Usage
 from rag.understand import Intent, Understood, papers_named, understand
 
@@ -50,7 +50,7 @@ class LLMUnderstanding:
     async def understand(self, question: str, history: Sequence[Turn], filters: Filters, names: Names) -> Understood:
         """`filters` were given beside the question and win over those in its words."""
         by_rules = understand(question, history, filters, names)
-        if not history and is_latin(question):
+        if not history and reads_as_english(question):
             return by_rules
         try:
             async with asyncio.timeout(self._patience):

@@ -80,6 +80,14 @@ def test_an_english_question_without_history_costs_no_call() -> None:
     assert not llm.asked
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["Welche Modelle hat SOAR benutzt?", "Sur quels modèles SOAR a-t-il été testé ?", "smal agent gruop in clinial reasning"],
+)
+def test_a_question_that_does_not_read_as_english_is_put_into_it(question: str) -> None:
+    assert understand(Replies(json.dumps(READ)), question, history=()).search_text == READ["topic"]
+
+
 def test_others_are_asked_for_without_those_cited() -> None:
     assert understand(Replies(json.dumps({**READ, "other_papers": True})), "any others?").exclude == ("soar-paper",)
 
