@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +24,11 @@ from rag.catalogue_writing import (
 )
 from rag.database import Database, aliases, facets, papers, redirects, state, whole_vectors
 from rag.errors import InputError, NotFound
-from rag.filters import Names as FilterNames
+from rag.filters import Names
 from rag.identity import Record, author_key, match_key, readings
 from rag.types import Commit, Filters, IndexedPaper, Paper, Vectors
 
-__all__ = ["Catalogue", "Change", "Embedded", "Names", "NotEmbedded"]
+__all__ = ["Catalogue", "Change", "Embedded", "NotEmbedded"]
 
 MOST_IDS = 30_000
 """How many ids a filter may name: the smallest number of values that every database takes in one statement is 32,766."""
@@ -45,21 +43,12 @@ class Change:
     deleted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Every author, venue, category and year of the live papers, spelled as given, with how many papers have it."""
-
-    authors: Mapping[str, int]
-    venues: Mapping[str, int]
-    categories: Mapping[str, int]
-    years: Mapping[int, int]
-
-
 class Catalogue:
     """All papers. Every method raises CatalogueUnavailable when the database does not answer."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._filter_names: tuple[int, Names] | None = None
 
     def revision(self) -> int:
         """The number of changes so far."""
@@ -198,8 +187,8 @@ class Catalogue:
             return [read_paper(row) for row in connection.execute(query.order_by(papers.c.arrival).limit(limit))]
 
     def missing(self, model: str, limit: int) -> dict[str, IndexedPaper]:
-        """Papers without vectors of `model`, by text hash: the first `limit` to arrive."""
-        query = with_vectors(model).where(LIVE, whole_vectors.c.vector.is_(None)).order_by(papers.c.arrival).limit(limit)
+        """Up to `limit` papers without vectors of `model`, by text hash."""
+        query = with_vectors(model).where(LIVE, whole_vectors.c.vector.is_(None)).order_by(papers.c.text_hash).limit(limit)
         with self.database.reading() as connection:
             return {row.text_hash: read_indexed(row) for row in connection.execute(query)}
 
@@ -218,25 +207,20 @@ class Catalogue:
                 set_revision(connection, revision)
             return Commit(revision, merged=len(wanted))
 
-    def filter_names(self) -> FilterNames:
-        """What the words of a question may mean as filters: every venue and category, and whether papers have years."""
+    def filter_names(self) -> Names:
+        """What the words of a question may mean as filters: every venue and category, and whether papers have years. Read once
+        a revision."""
+        revision = self.revision()
+        if self._filter_names is None or self._filter_names[0] != revision:
+            self._filter_names = revision, self._read_filter_names()
+        return self._filter_names[1]
+
+    def _read_filter_names(self) -> Names:
         with self.database.reading() as connection:
             venues = tuple(connection.scalars(select(papers.c.venue).where(LIVE, papers.c.venue.is_not(None)).distinct()))
             areas = tuple(connection.scalars(select(papers.c.category).where(LIVE, papers.c.category.is_not(None)).distinct()))
             dated = connection.execute(select(papers.c.paper_id).where(LIVE, papers.c.year.is_not(None)).limit(1)).first()
-        return FilterNames(venues=venues, categories=areas, has_years=dated is not None)
-
-    def names(self) -> Names:
-        """All names that filters can match. Reads every paper: keep the result for as long as the revision stands."""
-        with self.database.reading() as connection:
-            columns = select(papers.c.authors, papers.c.venue, papers.c.category, papers.c.year)
-            rows = connection.execute(columns.where(LIVE).order_by(papers.c.arrival)).all()
-        return Names(
-            authors=Counter(author for row in rows for author in dict.fromkeys(json.loads(row.authors))),
-            venues=Counter(row.venue for row in rows if row.venue),
-            categories=Counter(row.category for row in rows if row.category),
-            years=Counter(row.year for row in rows if row.year),
-        )
+        return Names(venues=venues, categories=areas, has_years=dated is not None)
 
 
 def filtered(connection: Connection, query: Select[Any], filters: Filters) -> Select[Any]:  # Any: whatever columns were asked for

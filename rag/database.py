@@ -88,7 +88,7 @@ papers = Table(
     Column("sentences", Words, nullable=False),
     Index("papers_by_revision", "revision", "paper_id", "deleted"),
     Index("papers_by_text", "text_hash", "deleted", "paper_id"),
-    Index("papers_by_arrival", "deleted", "arrival", "paper_id", "text_hash", "year"),
+    Index("papers_by_arrival", "arrival", "deleted", "paper_id", "text_hash", "year"),
 )
 """`arrival` counts papers in the order they came. A removed paper leaves a tombstone (`deleted`, its texts emptied), so that
 the indexes learn of it. `authors`, `keywords` and `sentences` are JSON."""

@@ -16,6 +16,7 @@ from rag.catalogue import Catalogue, Change, NotEmbedded
 from rag.catalogue_writing import add, lock, set_revision
 from rag.database import Database, open_database, sentence_vectors, sqlite_url, whole_vectors
 from rag.errors import InputError, NotFound
+from rag.filters import Names
 from rag.identity import read_record
 from rag.ingest import embed_papers
 from rag.passages import prepare, text_hash
@@ -364,13 +365,12 @@ def test_paging_gives_each_paper_once_whatever_is_removed_meanwhile(catalogue: C
         catalogue.list(after="unknown0")
 
 
-def test_names_are_counted_as_spelled(catalogue: Catalogue) -> None:
-    commit(catalogue, FULL, raw_paper("nets", authors=("Zhang, Wei",), venue="icml", year=2024), raw_paper("rings"))
-    names = catalogue.names()
-    assert names.authors == {"Alex Saad-Falcon": 1, "Zhang, Wei": 2, "周欣": 1}
-    assert names.venues == {"ICML": 1, "icml": 1}
-    assert names.categories == {"Theory · Optimization": 1}
-    assert names.years == {2024: 2}
+def test_what_filters_may_be_named_follows_the_revision(catalogue: Catalogue) -> None:
+    assert catalogue.filter_names() == Names(venues=(), categories=(), has_years=False)
+    commit(catalogue, FULL)
+    assert catalogue.filter_names() == Names(venues=("ICML",), categories=("Theory · Optimization",), has_years=True)
+    catalogue.remove(ids(catalogue))
+    assert catalogue.filter_names() == Names(venues=(), categories=(), has_years=False)
 
 
 def add_papers(url: str, writer: int, commits: int) -> None:
