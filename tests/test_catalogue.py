@@ -5,12 +5,13 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import func, select
+from sqlalchemy import Connection, event, func, select
 
 from rag.catalogue import Catalogue, Change, NotEmbedded
 from rag.catalogue_writing import add, lock, set_revision
@@ -371,6 +372,30 @@ def test_what_filters_may_be_named_follows_the_revision(catalogue: Catalogue) ->
     assert catalogue.filter_names() == Names(venues=("ICML",), categories=("Theory · Optimization",), has_years=True)
     catalogue.remove(ids(catalogue))
     assert catalogue.filter_names() == Names(venues=(), categories=(), has_years=False)
+
+
+def test_looking_papers_up_never_goes_through_all_of_them(tmp_path: Path) -> None:
+    database = open_database(sqlite_url(tmp_path / "footnote.db"))
+    catalogue = Catalogue(database)
+    commit(catalogue, FULL)
+    (paper_id,) = ids(catalogue)
+    plans: list[str] = []
+
+    def explain(connection: Connection, cursor: Any, statement: str, parameters: Any, *rest: object) -> None:
+        if statement.startswith("SELECT"):
+            plans.extend(row[3] for row in cursor.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall())
+
+    event.listen(database.engine, "before_cursor_execute", explain)
+    catalogue.indexed([paper_id], "hash")
+    catalogue.papers([paper_id])
+    catalogue.resolve("10.1000/trees")
+    catalogue.list(after=paper_id)
+    catalogue.changes(0, 10)
+    catalogue.changed_since([paper_id], 0)
+    catalogue.plan([read_record(FULL)], ["hash"])
+    database.close()
+    assert plans
+    assert [plan for plan in plans if plan.startswith("SCAN papers") or "(deleted=?)" in plan] == []
 
 
 def add_papers(url: str, writer: int, commits: int) -> None:
