@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from rag.encoder_graph import WORDS, WordTable, encoder_graph
+from rag.encoder_graph import WORDS, Encoder, WordTable, encoder_graph, saturation_probe
 from rag.minilm import minilm_tokenizer, minilm_weights
 from rag.protocols import Embedder
 from rag.types import Vectors
@@ -25,14 +25,24 @@ MAX_TOKENS = 256
 
 
 class SentenceEncoder:
-    """A tokenizer, word vectors and an encoder graph (see encoder_graph.py). Safe to share between threads."""
+    """A tokenizer, word vectors and an encoder (see encoder_graph.py). Safe to share between threads.
 
-    def __init__(self, tokenizer: Tokenizer, words: WordTable, graph: bytes, max_tokens: int) -> None:
+    `model` is its name and the hash of its graph, so that vectors of another graph are never taken for these. `signed` says how
+    weights are written; it makes no difference to the vectors where this CPU sums rightly.
+    """
+
+    def __init__(
+        self, name: str, tokenizer: Tokenizer, words: WordTable, encoder: Encoder, max_tokens: int, *, signed: bool | None = None
+    ) -> None:
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_tokens)
         self._tokenizer = tokenizer
         self._words = words
-        self._session = onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
+        graph = encoder_graph(encoder)
+        self.model = f"{name}@int8-{hashlib.sha256(graph).hexdigest()[:8]}"
+        if not (sums_signed_rightly() if signed is None else signed):
+            graph = encoder_graph(encoder, signed=False)
+        self._session = session(graph)
         self.dimension: int = self._session.get_outputs()[0].shape[1]
 
     def vector(self, text: str) -> Vectors:
@@ -50,17 +60,18 @@ class SentenceEncoder:
         return found
 
 
-def session_options() -> onnxruntime.SessionOptions:
-    """One thread a run, the graph as written, and integer sums that cannot overflow on CPUs without VNNI.
-
-    "Basic" leaves LayerNormalization alone (see encoder_graph.normalise). With x64quantprecision onnxruntime itself turns to its
-    slower, exact kernels where the fast ones would saturate, so that an older CPU computes the same integers.
-    """
+def session(graph: bytes) -> onnxruntime.InferenceSession:
+    """One thread a run, the graph as written: "basic" leaves LayerNormalization alone (see encoder_graph.normalise)."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    return options
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def sums_signed_rightly() -> bool:
+    """Whether this CPU multiplies signed weights without overflow (see encoder_graph.saturation_probe)."""
+    graph, given, right = saturation_probe()
+    return bool(np.allclose(session(graph).run(None, {WORDS: given})[0], right, rtol=1e-4))
 
 
 def unigram_tokenizer(scored: list[tuple[str, float]], *, start: int, end: int, unknown: int) -> Tokenizer:
@@ -73,16 +84,12 @@ def unigram_tokenizer(scored: list[tuple[str, float]], *, start: int, end: int, 
 
 
 class LocalEmbedder:
-    """all-MiniLM-L6-v2: mean of at most 256 tokens, 384 dimensions. Raises SettingsError if its packages are not right.
-
-    `model` ends in the graph's own hash, so that vectors of another graph are never taken for these.
-    """
+    """all-MiniLM-L6-v2: mean of at most 256 tokens, 384 dimensions. Raises SettingsError if its packages are not right."""
 
     def __init__(self) -> None:
-        words, encoder = minilm_weights()
-        graph = encoder_graph(encoder)
-        self.model = f"all-MiniLM-L6-v2@int8-{hashlib.sha256(graph).hexdigest()[:8]}"
-        self._encoder = SentenceEncoder(Tokenizer.from_buffer(minilm_tokenizer()), words, graph, MAX_TOKENS)
+        tokenizer = Tokenizer.from_buffer(minilm_tokenizer())
+        self._encoder = SentenceEncoder("all-MiniLM-L6-v2", tokenizer, *minilm_weights(), MAX_TOKENS)
+        self.model = self._encoder.model
         self.dimension = self._encoder.dimension
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:

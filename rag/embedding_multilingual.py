@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from rag.embedding import SentenceEncoder, unigram_tokenizer
-from rag.encoder_graph import encoder_graph
 from rag.multilingual_e5 import PACKAGE, multilingual_e5
 from rag.packaged import package_folder
 from rag.types import Vectors
@@ -22,16 +20,15 @@ def multilingual_installed() -> bool:
 class MultilingualEmbedder:
     """multilingual-e5-small: mean of at most 512 tokens, 384 dimensions. Raises SettingsError if its package is not right.
 
-    Passages and questions carry the prefixes that it was trained with. `model` ends in the graph's own hash.
+    Passages and questions carry the prefixes that it was trained with.
     """
 
     def __init__(self) -> None:
         e5 = multilingual_e5()
-        graph = encoder_graph(e5.encoder)
-        self.model = f"multilingual-e5-small@int8-{hashlib.sha256(graph).hexdigest()[:8]}"
         self._characters = e5.characters
         tokenizer = unigram_tokenizer(e5.pieces.scored, start=e5.pieces.start, end=e5.pieces.end, unknown=e5.pieces.unknown)
-        self._encoder = SentenceEncoder(tokenizer, e5.words, graph, MAX_TOKENS)
+        self._encoder = SentenceEncoder("multilingual-e5-small", tokenizer, e5.words, e5.encoder, MAX_TOKENS)
+        self.model = self._encoder.model
         self.dimension = self._encoder.dimension
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:

@@ -1,7 +1,7 @@
 """Writes a BERT-like sentence encoder as an ONNX graph that multiplies int8 by int8 and takes one text a run.
 
 There is no attention mask and no padding, so a vector cannot depend on the texts embedded beside it. Each activation matrix is
-quantised as it comes, each weight matrix keeps one scale a column, and sums are exact integers on every CPU.
+quantised as it comes, each weight matrix keeps one scale a column, and sums are exact integers (see saturation_probe).
 The messages are few enough to write by hand, which spares the `onnx` package. Formats: onnx's `onnx.proto`, and
 `docs/ContribOperators.md` of onnxruntime for DynamicQuantizeMatMul and MultiHeadAttention.
 """
@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-Tensor = NDArray[np.float32] | NDArray[np.int8] | NDArray[np.int64]
+Tensor = NDArray[np.float32] | NDArray[np.int8] | NDArray[np.uint8] | NDArray[np.int64]
 WordTable = Callable[[Sequence[int]], Floats]
 """The word vectors of these token ids, shape (tokens, width)."""
 WORDS = "words"
 FLOAT = 1
-TENSOR_TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.int8): 3, np.dtype(np.int64): 7}
+TENSOR_TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): 2, np.dtype(np.int8): 3, np.dtype(np.int64): 7}
 MICROSOFT = "com.microsoft"
 OPSETS = {"": 20, MICROSOFT: 1}
 IR_VERSION = 10
@@ -74,13 +74,14 @@ class Encoder:
     heads: int
 
 
-def encoder_graph(encoder: Encoder) -> bytes:
+def encoder_graph(encoder: Encoder, *, signed: bool = True) -> bytes:
     """The ONNX model: input `words`, the word vectors of a text's tokens, float32 (1, tokens, width); output float32 (1, width).
 
     The output is the mean over all tokens, of unit length. Word vectors are looked up outside: a table of 250,000 of them would
-    make up most of the graph. The same encoder gives the same bytes.
+    make up most of the graph. The same encoder gives the same bytes. Unsigned weights (128 higher, with a zero point of 128) stand
+    for the same numbers and give the same vectors on CPUs that sum signed ones wrongly.
     """
-    graph = Graph()
+    graph = Graph(signed=signed)
     hidden = place(graph, encoder)
     for layer in encoder.layers:
         hidden = apply_layer(graph, hidden, layer, encoder.heads)
@@ -120,10 +121,31 @@ def first_and_rest(graph: Graph, hidden: str) -> list[str]:
 
 
 def multiply(graph: Graph, parts: Sequence[str], linear: Linear) -> list[str]:
-    """Each part `@ weight + bias` in int8; the empty name leaves out the zero points: weights are symmetric."""
-    weight, scales = graph.constant(linear.weight.values), graph.constant(linear.weight.scales)
-    bias = graph.constant(linear.bias)
-    return [graph.node("DynamicQuantizeMatMul", [part, weight, scales, "", bias], MICROSOFT) for part in parts]
+    """Each part `@ weight + bias` in int8; the empty name leaves out zero points of 0."""
+    weight = linear.weight
+    if graph.signed:
+        values, zeros = graph.constant(weight.values), ""
+    else:
+        values = graph.constant((weight.values.astype(np.int16) + 128).astype(np.uint8))
+        zeros = graph.constant(np.full(len(weight.scales), 128, dtype=np.uint8))
+    inputs = [values, graph.constant(weight.scales), zeros, graph.constant(linear.bias)]
+    return [graph.node("DynamicQuantizeMatMul", [part, *inputs], MICROSOFT) for part in parts]
+
+
+def saturation_probe() -> tuple[bytes, Floats, Floats]:
+    """A product of the largest numbers: the graph, its input and what it must give.
+
+    x86 CPUs with AVX2 or AVX-512 but without VNNI add pairs of products in 16 bits, and 255 * 127 * 2 overflows unnoticed: vectors
+    then had cosines down to .86 to the right ones. onnxruntime's own remedy, `session.x64quantprecision`, only acts together with
+    fusions that we turn off.
+    """
+    graph = Graph(signed=True)
+    largest = Linear(
+        Quantised(np.full((64, 32), 127, dtype=np.int8), np.ones(32, dtype=np.float32)), np.zeros(32, dtype=np.float32)
+    )
+    (product,) = multiply(graph, [WORDS], largest)
+    model = graph.model([value(WORDS, FLOAT, [1, "tokens", 64])], value(product, FLOAT, [1, "tokens", 32]))
+    return model, np.ones((1, 8, 64), dtype=np.float32), np.full((1, 8, 32), 64 * 127, dtype=np.float32)
 
 
 def normalise(graph: Graph, hidden: str, norm: Norm) -> str:
@@ -135,7 +157,8 @@ def normalise(graph: Graph, hidden: str, norm: Norm) -> str:
 class Graph:
     """Collects the nodes and constants of an ONNX model under made-up names."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, signed: bool = True) -> None:
+        self.signed = signed
         self._nodes: list[bytes] = []
         self._constants: list[bytes] = []
 

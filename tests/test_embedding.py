@@ -13,8 +13,8 @@ import onnxruntime  # type: ignore[import-untyped]  # ships no types
 import pytest
 from tokenizers import Tokenizer
 
-from rag.embedding import LocalEmbedder, llama_embedding
-from rag.encoder_graph import encoder_graph
+from rag.embedding import LocalEmbedder, SentenceEncoder, llama_embedding, sums_signed_rightly
+from rag.encoder_graph import encoder_graph, saturation_probe
 from rag.errors import SettingsError
 from rag.minilm import minilm_tokenizer, minilm_weights
 from rag.packaged import packaged_file
@@ -29,6 +29,12 @@ TEXTS = (
     "",
     "\x00\u200b\ufffd",
 )
+
+
+def cpu_flags() -> str:
+    """What Linux says of the CPU; nothing elsewhere."""
+    told = Path("/proc/cpuinfo")
+    return told.read_text() if told.exists() else ""
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +67,26 @@ def test_vectors_have_unit_length_for_any_text(embedder: LocalEmbedder) -> None:
     assert vectors.dtype == np.float32
     assert vectors.shape == (len(TEXTS), embedder.dimension) == (len(TEXTS), 384)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_cpus_that_sum_signed_weights_wrongly_get_the_same_vectors_from_unsigned_ones(embedder: LocalEmbedder) -> None:
+    tokenizer = Tokenizer.from_buffer(minilm_tokenizer())
+    encoder = SentenceEncoder("all-MiniLM-L6-v2", tokenizer, *minilm_weights(), 256, signed=False)
+    assert encoder_graph(minilm_weights()[1], signed=False) != encoder_graph(minilm_weights()[1])
+    assert encoder.model == embedder.model
+    assert np.array_equal(encoder.vectors(TEXTS), embedder.embed_texts(TEXTS))
+
+
+def test_the_probe_overflows_16_bits_where_pairs_of_products_are_added() -> None:
+    _, given, right = saturation_probe()
+    pair = 2 * 255 * 127  # an activation of 1 is 255 once quantised
+    assert pair > np.iinfo(np.int16).max
+    assert np.array_equal(given @ np.full((64, 32), 127, dtype=np.float32), right)
+
+
+@pytest.mark.skipif("vnni" not in cpu_flags(), reason="this CPU has no VNNI, or does not tell")
+def test_a_cpu_with_vnni_keeps_the_faster_signed_weights() -> None:
+    assert sums_signed_rightly()
 
 
 def test_no_texts_give_no_rows(embedder: LocalEmbedder) -> None:
