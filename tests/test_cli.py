@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -296,6 +299,51 @@ def test_debug_shows_the_error_itself(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("FOOTNOTE_DATA", "put back after the test")
     with pytest.raises(FootnoteError, match="nobody"):
         footnote.main(["--debug", "--data", str(tmp_path), "papers", "show", "nobody"])
+
+
+def test_with_nothing_configured_no_connection_is_tried_and_none_is_missed(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.addaudithook(lambda event, args: event in {"socket.connect", "socket.getaddrinfo"} and print("TRIED", args, file=sys.stderr))
+import footnote
+footnote.main(["demo"])
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("FOOTNOTE_", "OPENAI_"))}
+    ended = subprocess.run(
+        [*without_network(), sys.executable, "-c", code],
+        env={**environment, "FOOTNOTE_DATA": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "committed 44 revision 1\n")
+    assert "[1]" in ended.stdout
+
+
+def without_network() -> list[str]:
+    """What to put before a command to take the network away, loopback included; nothing where that is not allowed."""
+    command = ["unshare", "--net", "--map-root-user"]
+    allowed = shutil.which("unshare") and subprocess.run([*command, "true"], capture_output=True).returncode == 0
+    return command if allowed else []
+
+
+@pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_shows_colours_unless_told_not_to(filled: Path, environment: dict[str, str], coloured: bool) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "footnote", "ask", "What is SOAR?", "--data", str(filled)]
+    with subprocess.Popen(command, stdout=theirs, env={**os.environ, "TERM": "xterm-256color", **environment}):
+        os.close(theirs)
+        shown = read_terminal(ours)
+    assert "SOAR decodes diffusion language models" in shown
+    assert ("\x1b[1;36m[1]" in shown) == coloured
+
+
+def read_terminal(terminal: int) -> str:
+    """All that was written to a terminal until its other side was closed."""
+    pieces = []
+    with os.fdopen(terminal, "rb") as stream, contextlib.suppress(OSError):  # how Linux tells the end
+        while piece := stream.read1():
+            pieces.append(piece)
+    return b"".join(pieces).decode()
 
 
 def test_a_reader_that_goes_away_ends_the_command_quietly(filled: Path) -> None:
