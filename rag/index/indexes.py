@@ -35,6 +35,9 @@ POLL_SECONDS = 0.5
 PATIENCE_SECONDS = 30.0
 """How long `catch_up` waits for another process that makes no headway."""
 
+CLOSE_SECONDS = 10.0
+"""How long `close` waits for a batch that is being applied."""
+
 EXACT_LIMIT = 500_000
 """Above so many papers (0.8 GB of vectors) a filtered question is not scored in memory; the index is searched ever deeper."""
 
@@ -313,10 +316,13 @@ class Indexes:
         ]
 
     def close(self) -> None:
-        """Stops following and leaves the indexes to other processes."""
+        """Stops following and leaves the indexes to other processes. A rebuild under way is not waited for: it is begun again
+        at the next start."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(CLOSE_SECONDS)
+            if self._thread.is_alive():
+                return
         self.keyword.release()
         self.dense.release()
 
