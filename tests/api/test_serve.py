@@ -8,10 +8,12 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2
@@ -109,6 +111,33 @@ def test_a_stream_under_way_at_sigterm_is_finished(data: Path, tmp_path: Path) -
                     served.process.send_signal(signal.SIGTERM)
         assert names == ["event: papers", "event: sentence", "event: sentence", "event: answer"]
         assert served.process.wait(10) in (0, -signal.SIGTERM)
+
+
+def test_opentelemetry_hears_of_requests_but_not_of_what_was_asked(data: Path, tmp_path: Path) -> None:
+    heard: dict[str, bytes] = {}
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard[self.path] = heard.get(self.path, b"") + self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    collector = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    threading.Thread(target=collector.serve_forever, daemon=True).start()
+    plain = {"OTEL_EXPORTER_OTLP_COMPRESSION": "none", "OTEL_TRACES_SAMPLER": "always_on"}
+    endpoint = f"http://127.0.0.1:{collector.server_port}"
+    with serving(data, tmp_path / "log", OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, **plain) as served:
+        httpx2.post(f"{served.url}/api/v1/ask", json=QUESTION, timeout=30)
+        httpx2.get(f"{served.url}/api/v1/search", params=QUESTION, timeout=30)
+        served.process.send_signal(signal.SIGTERM)
+        served.process.wait(20)
+    collector.shutdown()
+    collector.server_close()
+    assert b"POST /api/v1/ask" in heard["/v1/traces"]
+    assert b"Latte" not in b"".join(heard.values())
 
 
 def test_another_bind_without_keys_is_refused_in_one_line(data: Path) -> None:
