@@ -14,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Lifespan
 
 import api.errors
-from api import answers, ask, conversations, openai_chat, operations, papers, upload, verify
+from api import answers, ask, conversations, formulas, openai_chat, operations, papers, upload, verify
 from api.answering import Answering, Work
 from api.body_limit import BodyLimit
 from api.context import OWN, WITH_KEY, Context
@@ -58,7 +58,7 @@ def routed_app(middleware: Sequence[Middleware] = (), lifespan: Lifespan[FastAPI
         docs_url=None,
         redoc_url=None,
     )
-    for part in (ask, conversations, answers, verify, upload, papers):
+    for part in (ask, conversations, answers, verify, formulas, upload, papers):
         app.include_router(part.router, dependencies=WITH_KEY, responses=OWN_ERRORS)
     app.include_router(openai_chat.router, dependencies=WITH_KEY, responses=OPENAI_ERRORS)
     app.include_router(operations.router, responses=OWN_ERRORS)

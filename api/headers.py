@@ -24,7 +24,8 @@ FIXED = {
 
 @dataclass
 class SecurityHeaders:
-    """ASGI middleware that adds them, and `Cache-Control: no-store` to what the API says unless a route said otherwise."""
+    """ASGI middleware that adds them, and `Cache-Control` unless a route said otherwise: nothing of the API is stored, and the
+    page's files are asked for again after an update."""
 
     app: ASGIApp
 
@@ -41,6 +42,8 @@ class SecurityHeaders:
                 headers["Content-Security-Policy"] = DOCS if path.startswith("/docs") else STRICT
                 if path.startswith(("/api/", "/v1/")):
                     headers.setdefault("Cache-Control", "no-store")
+                elif path.startswith("/static/"):
+                    headers.setdefault("Cache-Control", "no-cache")
             await send(message)
 
         await self.app(scope, receive, send_with_headers)

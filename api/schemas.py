@@ -182,6 +182,12 @@ class VerifyClaimsIn(Request):
     claims: list[ClaimIn] = Field(min_length=1, max_length=100)
 
 
+class FormulasIn(Request):
+    """Texts that may hold formulas: abstracts, titles, sentences."""
+
+    texts: list[Text] = Field(min_length=1, max_length=8)
+
+
 class PaperOut(Reply):
     """One work known by its abstract, which is the source's text verbatim."""
 
@@ -348,6 +354,20 @@ class IngestReportOut(Reply):
     revision: int
     indexed: bool
     seconds: dict[str, float]
+
+
+class FormulaOut(Reply):
+    """A formula of a text, its dollars included in `start` and `end`, as a MathML element."""
+
+    start: Offset
+    end: Offset
+    mathml: str
+
+
+class FormulasOut(Reply):
+    """The formulas of each text, in order."""
+
+    texts: list[list[FormulaOut]]
 
 
 class PapersPage(Reply):
