@@ -78,8 +78,8 @@ def encoder_graph(encoder: Encoder, *, signed: bool = True) -> bytes:
     """The ONNX model: input `words`, the word vectors of a text's tokens, float32 (1, tokens, width); output float32 (1, width).
 
     The output is the mean over all tokens, of unit length. Word vectors are looked up outside: a table of 250,000 of them would
-    make up most of the graph. The same encoder gives the same bytes. Unsigned weights (128 higher, with a zero point of 128) stand
-    for the same numbers and give the same vectors on CPUs that sum signed ones wrongly.
+    make up most of the graph. The same encoder gives the same bytes. Unsigned weights (128 higher, with a zero point of 128)
+    stand for the same numbers and give the same vectors on CPUs that sum signed ones wrongly.
     """
     graph = Graph(signed=signed)
     hidden = place(graph, encoder)
@@ -135,9 +135,9 @@ def multiply(graph: Graph, parts: Sequence[str], linear: Linear) -> list[str]:
 def saturation_probe() -> tuple[bytes, Floats, Floats]:
     """A product of the largest numbers: the graph, its input and what it must give.
 
-    x86 CPUs with AVX2 or AVX-512 but without VNNI add pairs of products in 16 bits, and 255 * 127 * 2 overflows unnoticed: vectors
-    then had cosines down to .86 to the right ones. onnxruntime's own remedy, `session.x64quantprecision`, only acts together with
-    fusions that we turn off.
+    x86 CPUs with AVX2 or AVX-512 but without VNNI add pairs of products in 16 bits, and 255 * 127 * 2 overflows unnoticed:
+    vectors then had cosines down to .86 to the right ones. onnxruntime's own remedy, `session.x64quantprecision`, only acts
+    together with fusions that we turn off.
     """
     graph = Graph(signed=True)
     largest = Linear(
