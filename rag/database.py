@@ -355,6 +355,7 @@ def explain(reason: str) -> str:
     line = reason.strip().splitlines()[0] if reason.strip() else "no reason given"
     for sign, advice in {
         "locked": "another process is writing; try again when it is done",
+        "lock timeout": "another process is writing; try again when it is done",
         "disk is full": "free some space and run the same command again; nothing committed is lost",
         "No space left": "free some space and run the same command again; nothing committed is lost",
         "readonly": "the data folder is read-only; make it writable or choose another with --data",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,8 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, select, update
 
+from rag.catalogue import Catalogue
+from rag.catalogue_writing import lock
 from rag.database import Database, make_engine, open_database, sqlite_url, state
 from rag.errors import CatalogueUnavailable, SettingsError
 from tests.servers import PostgresServer
@@ -85,14 +86,13 @@ def test_a_data_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> Non
         sqlite_url(tmp_path / "file" / "footnote.db")
 
 
-def test_a_lock_held_too_long_is_unavailable(tmp_path: Path) -> None:
-    database = open_database(sqlite_url(tmp_path / "footnote.db"), wait=0.1)
-    other = sqlite3.connect(tmp_path / "footnote.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(CatalogueUnavailable, match="another process is writing"), database.writing():
-        pass
-    other.close()
-    database.close()
+def test_a_lock_held_too_long_is_unavailable(database: Database, database_url: str) -> None:
+    impatient = open_database(database_url, wait=0.1)
+    with database.writing() as connection:
+        lock(connection)
+        with pytest.raises(CatalogueUnavailable, match="another process is writing"):
+            Catalogue(impatient).remove(["unknown0"])
+    impatient.close()
 
 
 def test_a_full_disk_is_unavailable_and_loses_nothing(tmp_path: Path) -> None:

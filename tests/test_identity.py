@@ -304,6 +304,7 @@ def filled(record: Record) -> set[str]:
     return {field.name for field in fields(Paper) if getattr(record.paper, field.name)} - {"authors_truncated"}
 
 
+@settings(deadline=None)
 @given(RECORDS, RECORDS)
 def test_merging_loses_nothing_in_either_order(a: Record, b: Record) -> None:
     ab, ba = merge(a, b), merge(b, a)
@@ -313,6 +314,7 @@ def test_merging_loses_nothing_in_either_order(a: Record, b: Record) -> None:
     assert ab.paper.paper_id == a.paper.paper_id
 
 
+@settings(deadline=None)
 @given(RECORDS, RECORDS)
 def test_merging_again_changes_nothing(a: Record, b: Record) -> None:
     once = merge(a, b)
