@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -255,9 +256,19 @@ def test_papers_are_found_wherever_they_are_in_the_file(around: object, indent: 
     assert [(p.title, p.abstract, p.where) for p in found] == [("A", "Kites fly.", "record 1"), ("B", "Tides fall.", "record 2")]
 
 
-def test_a_single_paper_printed_over_lines_is_one_paper() -> None:
-    assert paper(json.dumps(OPENALEX, indent=2)).abstract == "Kites fly and fly abstract."
-    assert paper(json.dumps(OPENREVIEW, indent=2)).title == "Kites"
+def test_papers_filed_under_their_ids_keep_them() -> None:
+    found = papers(json.dumps({"k1": {"title": "A", "abstract": "Kites fly."}, "k2": {"id": "own", "abstract": "Tides fall."}}))
+    assert [p.external_ids for p in found] == [("id:k1",), ("id:own",)]
+
+
+@pytest.mark.parametrize(("record", "expected"), CASES)
+def test_a_single_paper_printed_over_lines_is_one_paper(record: dict[str, object], expected: RawPaper) -> None:
+    assert paper(json.dumps(record, indent=2)) == replace(expected, where="record 1")
+
+
+def test_a_paper_comes_with_the_papers_it_lists() -> None:
+    record = {"title": "A", "abstract": "Kites fly.", "references": [{"title": "B", "abstract": "Tides fall."}]}
+    assert {p.title for p in papers(json.dumps(record, indent=2))} == {"A", "B"}
 
 
 def test_papers_printed_one_after_the_other_are_all_read() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rag.errors import UnreadableFile
 from rag.readers import read, read_stream, walk
 from rag.readers.page_block import Kind, kind_of, names_of
+from rag.readers.page_paragraph import continues
 from rag.types import RawPaper, Rejected
 from tests.readers.reading import Pieces, items, paper, papers
 
@@ -51,6 +52,8 @@ LONG_TIDES = TIDES + " A second gauge agrees with the first at every hour of the
         ("deqing wang, HUI LI, Jia (Kevin) Liu, Anthony Man-Cho So, Chris De Sa", "authors"),
         ("Bharath K. Sriperumbudur, Sammy Davis Jr.", "authors"),
         ("Ludwig van der Berg, Maria de la Cruz and Al Bin", "authors"),
+        ("…, Ada B. ...", "authors"),
+        ("浅层网络研究 中的风筝与潮汐之间的关系问题探讨", "prose"),
         ("Deep Ganguli", "authors"),
         ("Hei Law", "authors"),
         ("We prove convergence.", "prose"),
@@ -119,6 +122,30 @@ def test_paragraphs_of_one_abstract_stay_together() -> None:
     assert second.abstract == KITES
 
 
+RESULTS = "Experiments show that it beats every other kite. "
+GUSTS = "Gusts end flights. Here is a way to see them coming with a microphone, well before the line goes slack. "
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        (LONG_TIDES, "Moons matter.", True),
+        ("Tides fall.", GUSTS * 3, True),
+        (LONG_TIDES + " " + RESULTS, "However, " + GUSTS * 3, True),
+        (LONG_TIDES + " " + RESULTS, "gusts, as it happens, do too. " + GUSTS * 3, True),
+        (LONG_TIDES + " " + RESULTS + "Namely:", GUSTS * 3, True),
+        (LONG_TIDES + " TideNet does so. " + RESULTS, "Gauges with TideNet are cheap. " + GUSTS * 3, True),
+        (LONG_TIDES + " " + RESULTS, GUSTS * 3, False),
+        (LONG_TIDES, "Large kites (LKs) are here. " + GUSTS * 3, False),
+        (LONG_TIDES + " We use large kites (LKs).", "Gauges of large kites (LKs) are cheap. LKs tire. " + GUSTS * 3, False),
+        ("In summer the sea is calm. " * 40, GUSTS * 3, True),
+        ("In summer the sea is calm. " * 70, GUSTS * 3, False),
+    ],
+)
+def test_a_paragraph_goes_on_with_the_abstract_unless_it_reads_as_a_new_one(first: str, second: str, together: bool) -> None:
+    assert continues(first.strip(), second.strip()) == together
+
+
 def test_lines_of_one_paragraph_stay_lines() -> None:
     assert paper(f"论文检索\n\nAda Byron, Bo Li\n\n{TIDES}\nOne\nmore.").abstract == f"{TIDES}\nOne\nmore."
 
@@ -171,9 +198,8 @@ def test_another_plain_text_is_no_search_page(text: str) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\n\n"])
 def test_an_endless_abstract_is_rejected_without_being_kept(end: str) -> None:
-    pieces = chain(
-        ["论文检索\n\nAda Byron, Bo Li\n\n".encode()], repeat(f"Moreover, the same words again.{end}".encode() * 1_000, 300)
-    )
+    line = f"Moreover, {'the same words again, ' * 100}as before.{end}".encode()
+    pieces = chain(["论文检索\n\nAda Byron, Bo Li\n\n".encode()], repeat(line * 10, 400))
     tracemalloc.start()
     try:
         (lost,) = read_stream(Pieces(pieces), "upload")  # type: ignore[arg-type]  # a raw stream serves as a BinaryIO
