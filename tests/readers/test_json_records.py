@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from rag.errors import UnreadableFile
 from rag.readers import read, read_stream
+from rag.readers.source import HEAD
 from rag.types import RawPaper, Rejected
 from tests.readers.reading import Pieces, items, paper, papers
 
@@ -316,6 +317,14 @@ def test_things_in_a_list_that_are_no_objects_are_rejected() -> None:
 )
 def test_lone_surrogates_and_nul_become_replacement_characters(escaped: str, read_as: str, format: str) -> None:
     assert paper(f'{{"title": "T", "abstract": "{escaped}"}}', format).abstract == read_as
+
+
+@pytest.mark.parametrize(("escaped", "read_as"), [("\\ud83d\\ude00", "😀"), ("\\ud800", "\ufffd"), ("\\\\ud800", "\\ud800")])
+@pytest.mark.parametrize("before", range(16))
+def test_escapes_are_read_whole_where_one_read_ends_and_the_next_begins(before: int, escaped: str, read_as: str) -> None:
+    opening = '[{"title": "T", "abstract": "'
+    text = f'{opening}{"x" * (HEAD - len(opening) - before)}{escaped}yyyyyyyyyyyyyyyyyyyy"}}]'
+    assert paper(text).abstract.strip("xy") == read_as
 
 
 @settings(deadline=None)
