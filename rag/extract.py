@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 
 from rag.decide import Signals, decide, decide_by_meaning, is_hopeless, signals
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author
@@ -14,6 +16,9 @@ from rag.protocols import Embedder
 from rag.scripts import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Status, Turn, Vectors
 from rag.understand import Intent, intent_of
+
+AT_ONCE = 4
+"""Drafts made at the same time; each takes tens of milliseconds of one core, which would hold up all else on the event loop."""
 
 MOST_SENTENCES = 4
 """Sentences taken from one paper for an explanation."""
@@ -46,12 +51,15 @@ class ExtractiveGenerator:
         self._weigh = weigh
         self._embedder = embedder
         self._words = words
+        self._threads: CapacityLimiter | None = None
 
     async def generate(
         self, question: str, *, standalone: str, papers: Sequence[Retrieved], history: Sequence[Turn] = ()
     ) -> AsyncGenerator[Piece, None]:
         """One decision, the sentences, the end; markers are places (from 1) in `papers`."""
-        for piece in self.draft(question, standalone, papers):
+        if self._threads is None:
+            self._threads = CapacityLimiter(AT_ONCE)
+        for piece in await run_sync(lambda: list(self.draft(question, standalone, papers)), limiter=self._threads):
             yield piece
 
     def draft(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> Iterator[Piece]:
