@@ -23,6 +23,10 @@ from rag.settings import Settings
 GRACE_SECONDS = 25
 """Uvicorn ends what still runs so long after SIGTERM; answers were told to end at 20 s, Compose kills at 30 s."""
 
+SWITCH_SECONDS = 0.001
+"""How long a computing thread may keep Python's lock when the event loop wants it: the usual 5 ms add up, thread by thread, to a
+late health check while many questions are embedded."""
+
 
 def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     """Serves until SIGTERM or Ctrl-C. Raises SettingsError for settings that cannot be served, OSError for an address taken."""
@@ -77,6 +81,7 @@ def open_service(settings: Settings, host: str) -> FastAPI:
     from api.app import create_app
 
     log_as_json()
+    sys.setswitchinterval(SWITCH_SECONDS)
     library = open_library(settings)
     library.indexes.follow()
     return create_app(library, settings, read_keys(settings, host), close=library.close)
