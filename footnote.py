@@ -10,8 +10,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -83,9 +84,17 @@ def one_line(message: Warning | str, category: type[Warning], filename: str, lin
     return f"footnote: {message}\n"
 
 
+def speak_utf8(*streams: TextIO) -> None:
+    """JSON is UTF-8 whatever the locale says, and no odd byte may end a command."""
+    for stream in streams:
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line (by default this process's) and ends the process with its exit code."""
     warnings.formatwarning = one_line
+    speak_utf8(sys.stdin, sys.stdout, sys.stderr)
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         app(words)

@@ -1,4 +1,4 @@
-"""`ask`, one question or a file of them, and `chat`."""
+"""`ask`: one question, or a file of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,25 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from rag.build import Library, open_library
-from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, hint_if_empty, settings_of
+from rag.cli_options import (
+    DONE_IN_PART,
+    Author,
+    Category,
+    Data,
+    Json,
+    Venue,
+    YearMax,
+    YearMin,
+    filters_of,
+    hint_if_empty,
+    settings_of,
+)
 from rag.cli_render import console, paragraphs, render_answer, visible
 from rag.errors import FootnoteError, InputError
 from rag.questions import Asked, completed, read_question
 from rag.types import Answer, AnswerEvent, Filters, PapersFound, SentenceReady
 from rag.wire import answer_to_json, to_line
 
-DONE_IN_PART = 3
 TOP_N = 8
 
 TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How many papers to find and answer from.")]
@@ -127,7 +138,7 @@ def failure(error: FootnoteError, number: int, as_json: bool) -> None:
     if as_json:
         typer.echo(to_line({"error": {"code": code_of(error), "message": str(error)}, "line": number}))
     else:
-        typer.echo(f"{number}: {visible(str(error))}")
+        typer.echo(f"Question {number}: {visible(str(error))}")
 
 
 def code_of(error: FootnoteError) -> str:
@@ -137,7 +148,7 @@ def code_of(error: FootnoteError) -> str:
 
 @contextmanager
 def opened_lines(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
-    """A file's lines, and how many they are (None for stdin, which can be read only once)."""
+    """A file's lines, and how many they are (None for stdin and pipes, which can be read only once)."""
     if str(file) == "-":
         yield typer.get_binary_stream("stdin"), None
         return
@@ -146,9 +157,14 @@ def opened_lines(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from error
     with stream:
-        total = sum(1 for _ in stream)
-        stream.seek(0)
-        yield stream, total
+        yield stream, count_lines(stream) if stream.seekable() else None
+
+
+def count_lines(stream: BinaryIO) -> int:
+    """How many lines there are; the stream is at its beginning again afterwards."""
+    total = sum(1 for _ in stream)
+    stream.seek(0)
+    return total
 
 
 @contextmanager

@@ -11,12 +11,23 @@ import typer
 
 from rag.build import Library, open_library
 from rag.cli_ask import TOP_N, TopK, ask_one, failure
-from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, hint_if_empty, settings_of
+from rag.cli_options import (
+    DONE_IN_PART,
+    Author,
+    Category,
+    Data,
+    Json,
+    Venue,
+    YearMax,
+    YearMin,
+    filters_of,
+    hint_if_empty,
+    settings_of,
+)
 from rag.errors import FootnoteError
 from rag.questions import Asked
 from rag.types import Answer, Filters, Turn, unique
 
-DONE_IN_PART = 3
 WELCOME = "Ask about your papers. /new starts afresh, /quit or Ctrl-D ends."
 
 

@@ -27,7 +27,7 @@ from rich.text import Text
 
 from rag.build import Library, open_library
 from rag.cli_ask import TOP_N, ask_one
-from rag.cli_options import Data, Json, settings_of
+from rag.cli_options import DONE_IN_PART, Data, Json, settings_of
 from rag.cli_render import console, render_report
 from rag.errors import InputError
 from rag.ingest import Step, count_papers, files
@@ -37,7 +37,6 @@ from rag.settings import Settings
 from rag.types import IngestReport
 from rag.wire import report_to_json, to_line
 
-DONE_IN_PART = 3
 SAMPLES = Path(__file__).parent / "samples" / "papers.txt"
 SAMPLE_QUESTION = "Can a group of small models replace one large model in medicine?"
 

@@ -12,6 +12,9 @@ from rag.build import Library
 from rag.settings import Settings, read_settings
 from rag.types import Filters
 
+DONE_IN_PART = 3
+"""Exit code: some inputs were taken, some not, each of these with its reason."""
+
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="The data folder (FOOTNOTE_DATA).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 YearMin = Annotated[int | None, typer.Option("--year-min", metavar="YEAR", help="Only papers of this year or later.")]

@@ -14,7 +14,7 @@ from typing import Literal
 from rag.build import Library, open_library
 from rag.errors import FootnoteError
 from rag.packaged import package_folder
-from rag.protocols import LLM
+from rag.protocols import LLM, Embedder
 from rag.settings import Settings
 
 State = Literal["works", "off", "broken"]
@@ -49,6 +49,7 @@ def parts(library: Library, settings: Settings) -> Iterator[Finding]:
     """The parts of an open library."""
     yield catalogue(library)
     yield from indexes(library)
+    yield embedding(library.embedder)
     yield multilingual()
     yield asyncio.run(llm(library.llm))
     yield http(settings)
@@ -77,15 +78,23 @@ def indexes(library: Library) -> Iterator[Finding]:
     """Whether each index is in step and finds the papers it must hold."""
     try:
         for index in library.indexes.check():
-            state: State = "broken" if index.fault else "works"
-            yield Finding(
-                index.name,
-                state,
-                index.fault or f"in step with revision {index.revision}",
-                "footnote reindex" if index.fault else "",
-            )
+            holder = f", held by process {index.holder}" if index.holder else ""
+            if index.fault:
+                yield Finding(index.name, "broken", f"{index.fault}{holder}", "footnote reindex")
+            else:
+                yield Finding(index.name, "works", f"at revision {index.revision}{holder}")
     except FootnoteError as error:
         yield Finding("indexes", "broken", str(error), "see FOOTNOTE_CHROMA_URL")
+
+
+def embedding(embedder: Embedder) -> Finding:
+    """Whether the model that finds papers by meaning is there; embeds one word."""
+    started = time.perf_counter()
+    try:
+        embedder.embed_question("yes")
+    except FootnoteError as error:
+        return Finding("embedding", "broken", str(error), "see FOOTNOTE_EMBEDDING")
+    return Finding("embedding", "works", f"{embedder.model} answered in {(time.perf_counter() - started) * 1000:.0f} ms")
 
 
 def multilingual() -> Finding:
@@ -112,6 +121,4 @@ def http(settings: Settings) -> Finding:
     """Who may use the HTTP API."""
     if settings.api_keys.get_secret_value():
         return Finding("HTTP API", "works", "whoever has one of the keys")
-    return Finding(
-        "HTTP API", "works", "this machine only, since there are no keys", "set FOOTNOTE_API_KEYS to open it to others"
-    )
+    return Finding("HTTP API", "works", "this machine only, for want of keys", "to let others in: footnote keys")

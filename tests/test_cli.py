@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,6 +201,22 @@ def test_questions_may_come_from_stdin_with_their_history(run: Run, filled: Path
     assert "XRPO" in str(ended.rows[0]["text"])
 
 
+def test_questions_may_come_through_a_pipe(run: Run, filled: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text('{"question": "What is SOAR?"}\n'))
+    writer.start()
+    ended = run("ask", "--file", pipe, "--json", "--data", filled)
+    writer.join()
+    assert [row["question"] for row in ended.rows] == ["What is SOAR?"]
+
+
+def test_output_is_utf8_whatever_the_locale_says(filled: Path) -> None:
+    command = [sys.executable, "-m", "footnote", "papers", "list", "--author", "周欣", "--json", "--data", str(filled)]
+    ended = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=True)
+    assert "周欣" in json.loads(ended.stdout)["authors"]
+
+
 def test_chat_understands_a_question_in_the_light_of_the_one_before(run: Run, filled: Path) -> None:
     ended = run("chat", "--json", "--data", filled, stdin="What gains does XRPO report?\nWho wrote it?\n/quit\nnever asked\n")
     assert ended.code == 0
@@ -304,6 +321,7 @@ def test_debug_shows_the_error_itself(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_with_nothing_configured_no_connection_is_tried_and_none_is_missed(tmp_path: Path) -> None:
     code = """
 import sys
+import threading
 sys.addaudithook(lambda event, args: event in {"socket.connect", "socket.getaddrinfo"} and print("TRIED", args, file=sys.stderr))
 import footnote
 footnote.main(["demo"])
