@@ -100,23 +100,18 @@ class Catalogue:
     def changes(self, after: int, limit: int) -> list[Change]:
         """Papers changed after revision `after`, ordered by (revision, paper_id): `limit` of them and the rest of the last one's
         revision, so that its revision is where to resume."""
-        columns = select(papers.c.paper_id, papers.c.revision, papers.c.deleted).where(papers.c.revision > after)
-        in_order = columns.order_by(papers.c.revision, papers.c.paper_id)
+        later = papers.c.revision > after
+        query = select(papers.c.paper_id, papers.c.revision, papers.c.deleted).where(later)
         with self.database.reading() as connection:
-            last = connection.scalar(
-                select(func.max(papers.c.revision)).where(
-                    papers.c.revision.in_(
-                        select(papers.c.revision).where(papers.c.revision > after).order_by(papers.c.revision).limit(limit)
-                    )
-                )
-            )
-            if last is None:
-                return []
-            return [Change(*row) for row in connection.execute(in_order.where(papers.c.revision <= last))]
+            in_order = select(papers.c.revision).where(later).order_by(papers.c.revision)
+            last = connection.scalar(in_order.offset(limit - 1).limit(1))
+            if last is not None:
+                query = query.where(papers.c.revision <= last)
+            return [Change(*row) for row in connection.execute(query.order_by(papers.c.revision, papers.c.paper_id))]
 
     def changed_since(self, paper_ids: Sequence[str], revision: int) -> set[str]:
-        """Those of the papers that have changed, gone or become another one after `revision`."""
-        columns = select(papers.c.paper_id).where(papers.c.revision > revision)
+        """Those of the papers that have changed, gone or become another one after `revision`; new vectors are no change here."""
+        columns = select(papers.c.paper_id).where(papers.c.changed > revision)
         with self.database.reading() as connection:
             return {row.paper_id for row in rows_of(connection, columns, papers.c.paper_id, paper_ids)}
 

@@ -48,6 +48,7 @@ def paper_row(record: Record, revision: int, arrival: int) -> dict[str, object]:
         "arrival": arrival,
         "paper_id": paper.paper_id,
         "revision": revision,
+        "changed": revision,
         "deleted": False,
         "version": record.version,
         "text_hash": record.text_hash,

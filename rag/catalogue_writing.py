@@ -127,7 +127,7 @@ def bury(connection: Connection, paper_ids: Sequence[str], revision: int) -> Non
     texts = {"abstract": "", "text": "", "sentences": "[]", "authors": "[]", "keywords": "[]", "text_hash": ""}
     for batch in batches(paper_ids):
         grave = update(papers).where(papers.c.paper_id.in_(batch))
-        connection.execute(grave.values(deleted=True, revision=revision, **texts, **empty))
+        connection.execute(grave.values(deleted=True, revision=revision, changed=revision, **texts, **empty))
 
 
 def forget_names(connection: Connection, paper_ids: Sequence[str]) -> None:

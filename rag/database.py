@@ -35,7 +35,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from rag.errors import CatalogueUnavailable, SettingsError
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised whenever a table below changes; a database of another schema is refused, never guessed at."""
 
 WAIT_SECONDS = 30
@@ -71,6 +71,7 @@ papers = Table(
     Column("arrival", Integer, primary_key=True, autoincrement=False),
     Column("paper_id", Words, nullable=False, unique=True),
     Column("revision", Integer, nullable=False),
+    Column("changed", Integer, nullable=False),
     Column("deleted", Boolean, nullable=False),
     Column("version", Integer),
     Column("text_hash", Words, nullable=False),
@@ -90,7 +91,8 @@ papers = Table(
     Index("papers_by_text", "text_hash", "deleted", "paper_id"),
     Index("papers_by_arrival", "arrival", "deleted", "paper_id", "text_hash", "year"),
 )
-"""`arrival` counts papers in the order they came. A removed paper leaves a tombstone (`deleted`, its texts emptied), so that
+"""`arrival` counts papers in the order they came. `revision` is that of the last change an index must learn of, `changed` that of
+the last change of the paper itself. A removed paper leaves a tombstone (`deleted`, its texts emptied), so that
 the indexes learn of it. `authors`, `keywords` and `sentences` are JSON."""
 
 aliases = Table(

@@ -198,6 +198,7 @@ def test_papers_without_vectors_of_a_model_can_be_given_some_later(catalogue: Ca
     given = catalogue.add_vectors(embedder.model, embed_papers(embedder, first))
     assert given.revision == 2
     assert {change.paper_id for change in catalogue.changes(1, 10)} == {paper.paper.paper_id for paper in first.values()}
+    assert catalogue.changed_since(ids(catalogue), 1) == set()
     rest = catalogue.missing(embedder.model, 10)
     assert len(rest) == 1
     assert catalogue.add_vectors(embedder.model, embed_papers(embedder, first)).revision == 2
@@ -214,6 +215,16 @@ def test_changes_are_ordered_and_a_page_never_splits_a_revision(catalogue: Catal
             seen += page
         assert [change.paper_id for change in seen] == [c.paper_id for c in sorted(seen, key=lambda c: (c.revision, c.paper_id))]
         assert len(seen) == len({change.paper_id for change in seen}) == 7
+
+
+def test_what_changed_since_an_answer_is_told(catalogue: Catalogue) -> None:
+    commit(catalogue, raw_paper("a"), raw_paper("b"), raw_paper("c"))
+    a, b, c = ids(catalogue)
+    commit(catalogue, raw_paper("a", venue="ICML"))
+    catalogue.remove([b])
+    assert catalogue.changed_since([a, b, c], 1) == {a, b}
+    assert catalogue.changed_since([a, b, c], 2) == {b}
+    assert catalogue.changed_since([], 0) == set()
 
 
 def test_a_removed_paper_is_gone_but_its_removal_is_a_change(catalogue: Catalogue) -> None:
