@@ -113,7 +113,6 @@ async def ask_file(library: Library, file: Path, filters: Filters, top_n: int, a
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 failed += not await ask_line(library, number, line, filters, top_n, out, as_json)
-                out.file.flush()
             advance()
     return failed
 

@@ -211,6 +211,20 @@ def test_questions_may_come_through_a_pipe(run: Run, filled: Path, tmp_path: Pat
     assert [row["question"] for row in ended.rows] == ["What is SOAR?"]
 
 
+def test_each_answer_to_a_file_is_printed_at_once(filled: Path) -> None:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "footnote", "ask", "--file", "-", "--json", "--data", str(filled)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=buffered) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for question in ("What is SOAR?", "What is XRPO?"):
+            process.stdin.write(json.dumps({"question": question}).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["question"] == question
+        process.stdin.close()
+    assert process.returncode == 0
+
+
 def test_output_is_utf8_whatever_the_locale_says(filled: Path) -> None:
     command = [sys.executable, "-m", "footnote", "papers", "list", "--author", "周欣", "--json", "--data", str(filled)]
     ended = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=True)
