@@ -107,8 +107,15 @@ class Library:
 
     def ingest(self, sources: Iterable[Source], on_step: Callable[[Step], None] = lambda step: None) -> IngestReport:
         """Adds papers and waits for the indexes. Blocking. Raises CatalogueUnavailable."""
-        models = Models(self.embedder, (self.multilingual,) if self.multilingual else ())
-        return ingest.ingest(self.catalogue, models, sources, on_step=on_step, catch_up=self.indexes.catch_up)
+        return ingest.ingest(self.catalogue, self._models(), sources, on_step=on_step, catch_up=self.indexes.catch_up)
+
+    def reindex(self, on_step: Callable[[Step], None] = lambda step: None) -> None:
+        """Embeds what lacks vectors of a configured model, then makes both indexes anew. Blocking. Raises Unavailable."""
+        ingest.embed_missing(self.catalogue, self._models(), on_step)
+        self.indexes.reindex()
+
+    def _models(self) -> Models:
+        return Models(self.embedder, (self.multilingual,) if self.multilingual else ())
 
     def not_ready(self) -> str | None:
         """What questions must wait for, in one sentence; None when they need not. Blocking."""

@@ -55,7 +55,7 @@ def reindex(as_json: Json = False, data: Data = None) -> None:
     """Make the indexes anew from the catalogue; nothing is embedded again. They mend themselves: this is for the doubtful."""
     started = time.perf_counter()
     with open_library(settings_of(data)) as library:
-        library.indexes.reindex()
+        library.reindex()
         papers = library.catalogue.count()
     seconds = round(time.perf_counter() - started, 3)
     if as_json:
