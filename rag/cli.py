@@ -52,7 +52,7 @@ def search(
 
 @app.command()
 def reindex(as_json: Json = False, data: Data = None) -> None:
-    """Make the indexes anew from the catalogue; nothing is embedded again. They mend themselves: this is for the doubtful."""
+    """Make the indexes anew from the catalogue; only papers without vectors are embedded. They mend themselves anyway."""
     started = time.perf_counter()
     with open_library(settings_of(data)) as library:
         library.reindex()
