@@ -32,7 +32,7 @@ from rag.openai_faults import (
     fault_of,
     pause_before_retry,
 )
-from rag.openai_wire import MAX_TOKENS, Ask, Chunk, json_in, parameter_not_taken, read_chunk
+from rag.openai_wire import MAX_TOKENS, TEMPERATURE, Ask, Chunk, json_in, parameter_not_taken, read_chunk
 from rag.protocols import Delta
 from rag.reasoning import ReasoningFilter
 from rag.types import Usage, Vectors
@@ -97,9 +97,12 @@ class Deadline:
 class OpenAIChat:
     """A chat model; implements `rag.protocols.LLM`. Raises SettingsError for an address that is none."""
 
-    def __init__(self, model: str, base_url: str = "", api_key: str = "", timeout: float = 120.0) -> None:
+    def __init__(
+        self, model: str, base_url: str = "", api_key: str = "", timeout: float = 120.0, temperature: float = TEMPERATURE
+    ) -> None:
         self.endpoint = read_endpoint("FOOTNOTE_LLM", model, base_url, api_key)
         self._timeout = timeout
+        self._temperature = temperature
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = weakref.WeakKeyDictionary()
         self._not_taken: frozenset[str] = frozenset()
         self._wary = False
@@ -113,7 +116,7 @@ class OpenAIChat:
 
         Raises LLMUnavailable (after bounded retries, which end with the first token) and LLMRefused.
         """
-        async with aclosing(self._answer(Ask(system, user, max_tokens))) as deltas:
+        async with aclosing(self._answer(Ask(system, user, max_tokens, temperature=self._temperature))) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -123,7 +126,7 @@ class OpenAIChat:
         """A whole short answer. With `json_schema`: the JSON in it, whatever fences or words stand around; the server is asked
         to keep to the schema if it can. Raises LLMUnavailable also where the answer was cut off or holds no JSON."""
         text, usage = "", Usage()
-        async with aclosing(self._answer(Ask(system, user, max_tokens, json_schema))) as deltas:
+        async with aclosing(self._answer(Ask(system, user, max_tokens, json_schema, self._temperature))) as deltas:
             async for delta in deltas:
                 text += delta.text
                 usage = delta.usage or usage

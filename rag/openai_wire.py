@@ -31,13 +31,18 @@ class Ask:
     user: str
     max_tokens: int
     json_schema: Mapping[str, object] | None = None
+    temperature: float = TEMPERATURE
 
     def request(self, model: str, not_taken: frozenset[str]) -> Request:
         """The client's arguments, leaving out what the server does not take."""
         said = (("system", self.system), ("user", self.user))
         messages = [{"role": role, "content": text} for role, text in said if text]
         request: Request = {"model": model, "messages": messages, "stream": True}
-        optional: Request = {"temperature": TEMPERATURE, "stream_options": {"include_usage": True}, "max_tokens": self.max_tokens}
+        optional: Request = {
+            "temperature": self.temperature,
+            "stream_options": {"include_usage": True},
+            "max_tokens": self.max_tokens,
+        }
         if "max_tokens" in not_taken:
             optional["max_completion_tokens"] = THINKING_ROOM * self.max_tokens
         if self.json_schema is not None:

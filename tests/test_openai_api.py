@@ -468,3 +468,12 @@ def test_a_refused_key_names_the_setting() -> None:
         with pytest.raises(LLMRefused, match="FOOTNOTE_EMBEDDING_API_KEY"):
             model.embed_texts(["a"])
         model.close()
+
+
+async def test_a_judge_may_ask_at_a_temperature_of_its_own() -> None:
+    with StubLLM(answer("{}")) as stub:
+        for given in ({}, {"temperature": 0.0}):
+            llm = OpenAIChat("stub", stub.base_url, "key", 5.0, **given)
+            await llm.complete("system", "user", json_schema=SCHEMA)
+            await llm.aclose()
+    assert [request["temperature"] for request in stub.requests] == [0.2, 0.0]
