@@ -33,9 +33,8 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     read_keys(settings, host)
     check_workers(settings, workers)
     with listen(host, port) as listener:
-        say_where(host, listener.getsockname()[1])
         config = uvicorn.Config(
-            partial(open_service, settings, host),
+            partial(open_service, settings, host, listener.getsockname()[1]),
             factory=True,
             workers=workers,
             log_config=None,
@@ -69,19 +68,14 @@ def listen(host: str, port: int) -> socket.socket:
         raise OSError(error.errno, f"{error.strerror}; choose another with --port", f"{host}:{port}") from error
 
 
-def say_where(host: str, port: int) -> None:
-    """One line for the person who started it; all else goes to the log."""
-    name = f"[{host}]" if ":" in host else host
-    typer.echo(f"Footnote serves http://{name}:{port} (API: /docs, chat front ends: /v1); Ctrl-C ends it.", err=True)
-    sys.stderr.flush()
-
-
-def open_service(settings: Settings, host: str) -> FastAPI:
-    """The service over the library of the settings, which it closes at its end. Also called in each worker process."""
+def open_service(settings: Settings, host: str, port: int) -> FastAPI:
+    """The service over the library of the settings, which it closes at its end. Called in each worker process."""
     from api.app import create_app
 
     log_as_json()
     sys.setswitchinterval(SWITCH_SECONDS)
     library = open_library(settings)
     library.indexes.follow()
+    name = f"[{host}]" if ":" in host else host
+    typer.echo(f"Footnote serves http://{name}:{port} (API: /docs, chat front ends: /v1); Ctrl-C ends it.", err=True)
     return create_app(library, settings, read_keys(settings, host), close=library.close)
