@@ -47,7 +47,8 @@ SENTENCES = 30
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What so many clients got: milliseconds an answer, answers a second, and how many failed."""
+    """What so many clients got: milliseconds an answer, answers a second, how many failed, and the milliseconds of processor time
+    that an answer took in the server, which other work on the machine hardly changes."""
 
     clients: int
     p50: float
@@ -55,6 +56,7 @@ class Load:
     per_second: float
     answers: int
     failed: int
+    cpu: float
 
 
 def main() -> None:
@@ -74,10 +76,8 @@ async def measure(data: Path, questions: Sequence[str], seconds: float, answers:
     with serving(data) as server:
         async with aiohttp.ClientSession() as session:
             figures["papers"] = await ready(session, server.url)
-            await load(session, server.url, questions, clients=4, answers=100)
-            figures["load"] = [
-                asdict(await load(session, server.url, questions, clients, seconds=seconds)) for clients in CLIENTS
-            ]
+            await load(session, server, questions, clients=4, answers=100)
+            figures["load"] = [asdict(await load(session, server, questions, clients, seconds=seconds)) for clients in CLIENTS]
             figures["memory"] = await memory(session, server, questions, answers)
     async with scripted_llm() as llm:
         with serving(data, FOOTNOTE_LLM_MODEL="scripted", FOOTNOTE_LLM_BASE_URL=llm.url) as server:
@@ -99,6 +99,11 @@ class Server:
         """Its memory now, resident."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+
+    def processor_seconds(self) -> float:
+        """Its processor time so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -133,7 +138,7 @@ async def ready(session: aiohttp.ClientSession, url: str) -> int:
 
 async def load(
     session: aiohttp.ClientSession,
-    url: str,
+    server: Server,
     questions: Sequence[str],
     clients: int,
     *,
@@ -144,13 +149,13 @@ async def load(
     times: list[float] = []
     failed = 0
     asked = cycle(questions)
-    began = time.perf_counter()
+    began, processor = time.perf_counter(), server.processor_seconds()
 
     async def client() -> None:
         nonlocal failed
         while time.perf_counter() - began < seconds and len(times) + failed < answers:
             start = time.perf_counter()
-            async with session.post(f"{url}/api/v1/ask", json={"question": next(asked)}) as response:
+            async with session.post(f"{server.url}/api/v1/ask", json={"question": next(asked)}) as response:
                 await response.read()
             if response.status == 200:
                 times.append(time.perf_counter() - start)
@@ -159,14 +164,16 @@ async def load(
 
     await asyncio.gather(*(client() for _ in range(clients)))
     took = time.perf_counter() - began
-    return Load(clients, **percentiles(times), per_second=round(len(times) / took, 1), answers=len(times), failed=failed)
+    each = (server.processor_seconds() - processor) * 1000 / max(1, len(times))
+    per_second = round(len(times) / took, 1)
+    return Load(clients, **percentiles(times), per_second=per_second, answers=len(times), failed=failed, cpu=round(each, 1))
 
 
 async def memory(session: aiohttp.ClientSession, server: Server, questions: Sequence[str], answers: int) -> dict[str, float]:
     """What the server takes after EARLY and after `answers` more answers."""
-    await load(session, server.url, questions, clients=8, answers=EARLY)
+    await load(session, server, questions, clients=8, answers=EARLY)
     early = server.mebibytes()
-    await load(session, server.url, questions, clients=8, answers=answers - EARLY)
+    await load(session, server, questions, clients=8, answers=answers - EARLY)
     late = server.mebibytes()
     return {f"after_{EARLY}": round(early, 1), f"after_{answers}": round(late, 1), "growth": round(late / early - 1, 3)}
 
