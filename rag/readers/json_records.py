@@ -174,11 +174,11 @@ def _utf8(source: Source) -> Iterator[bytes]:
 
 def _end_of_whole_escapes(text: str) -> int:
     """Up to where `text` can be looked at without cutting an escape, or a pair of them, in two."""
-    near = text.find("\\", max(len(text) - LONGEST_ESCAPE, 0))
-    if near < 0:
+    near = max(len(text) - LONGEST_ESCAPE + 1, 0)
+    if "\\" not in text[near:]:
         return len(text)
-    *_, last = [None, *ESCAPE.finditer(text)]
-    return last.start() if last and last.end() > near else near
+    starts = (match.start() for match in ESCAPE.finditer(text))
+    return next((start for start in starts if start >= near), len(text) - text.endswith("\\"))
 
 
 def _storable_escape(match: re.Match[str]) -> str:
