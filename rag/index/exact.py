@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rag.catalogue import Change
 from rag.types import IndexedPaper, Vectors
@@ -32,12 +33,22 @@ class VectorSource(Protocol):
         """Ids of all papers with vectors of `model`, and one row for each."""
 
 
+FEW = 20
+"""A set smaller than one in so many papers is scored alone; above, copying its vectors together costs more than scoring all."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
     revision: int
     paper_ids: Sequence[str]
     rows: Mapping[str, int]
     vectors: Vectors
+
+    def rows_of(self, paper_ids: Collection[str]) -> NDArray[np.intp]:
+        """In order and once each; ids without a vector have none."""
+        asked = np.zeros(len(self.paper_ids), bool)
+        asked[[self.rows[paper_id] for paper_id in paper_ids if paper_id in self.rows]] = True
+        return np.flatnonzero(asked)
 
 
 class ExactIndex:
@@ -59,14 +70,11 @@ class ExactIndex:
     def search(self, vector: Vectors, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
         """The `k` nearest papers as (paper_id, cosine), best first; only those `within`, if given."""
         now = self._current()
-        if within is None:
-            rows = np.arange(len(now.paper_ids))
-        else:
-            rows = np.unique(np.array([now.rows[paper_id] for paper_id in within if paper_id in now.rows], dtype=np.intp))
+        rows = np.arange(len(now.paper_ids)) if within is None else now.rows_of(within)
         if k < 1 or not len(rows):
             return []
-        few = len(rows) * 4 < len(now.paper_ids)
-        cosines = now.vectors[rows] @ vector if few else (now.vectors @ vector)[rows]
+        few = len(rows) * FEW < len(now.paper_ids)
+        cosines: Vectors = now.vectors[rows] @ vector if few else (now.vectors @ vector)[rows]
         best = np.argpartition(-cosines, k - 1)[:k] if k < len(rows) else np.arange(len(rows))
         best = best[np.lexsort((rows[best], -cosines[best]))]
         return [(now.paper_ids[rows[i]], float(cosines[i])) for i in best]
