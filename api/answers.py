@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import cast, get_args
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
@@ -10,7 +10,9 @@ from fastapi.responses import JSONResponse, Response
 from api.context import OWN, Asker, The
 from api.export import Form, cited_in, described, export_response
 from api.schemas import FeedbackIn, FeedbackOut, KeptAnswerOut, Name
+from rag.catalogue import Catalogue
 from rag.journal import KeptAnswer
+from rag.wire import JsonObject, paper_to_json
 
 router = APIRouter(tags=["answers"], prefix=OWN)
 
@@ -34,11 +36,19 @@ async def read_answer(answer_id: Name, the: The, caller: Asker) -> Response:
 
     def look() -> tuple[KeptAnswer, bool]:
         kept = the.library.journal.answer(caller.owner, answer_id)
-        return kept, bool(the.library.catalogue.changed_since(kept.cited, kept.revision))
+        return kept, is_stale(kept, the.library.catalogue)
 
     kept, stale = await the.threads.run(look)
     told = {"created": kept.created.isoformat(), "conversation_id": kept.conversation_id, "stale": stale}
     return JSONResponse({**kept.answer, **told})
+
+
+def is_stale(kept: KeptAnswer, catalogue: Catalogue) -> bool:
+    """Whether a cited paper reads otherwise now, or has gone. Told by the papers as they were cited: a revision also grows when
+    papers only get new vectors, and an answer may see a paper before the indexes have reached its revision."""
+    citations = cast(list[dict[str, JsonObject]], kept.answer["citations"])
+    now = {paper.paper_id: paper_to_json(paper) for paper in catalogue.papers(kept.cited)}
+    return any(now.get(str(one["paper"]["paper_id"])) != one["paper"] for one in citations)
 
 
 @router.post("/feedback")

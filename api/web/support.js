@@ -29,7 +29,7 @@ export function supportButton(sentence, onclick) {
 /** The same for the panel, with the reason. */
 export function supportLine(sentence) {
   const { bars: full, long } = of(sentence);
-  const text = sentence.text.replace(/\s*\[\d+\]/g, "").trim();
+  const text = sentence.text.replace(/\s*\[\d+\]/g, "").replace(/^\s*[-*•]\s/, "").trim();
   return [
     h("p", { class: "claim" }, text),
     h("p", {}, bars(full), ` ${long}`),

@@ -5,8 +5,9 @@ from fastapi.testclient import TestClient
 
 from api.schemas import AnswerOut, KeptAnswerOut, PapersEvent, SentenceEvent
 from rag.errors import IndexUnavailable, InputError, LLMRefused, LLMUnavailable
+from rag.passages import text_hash
 from rag.types import Filters, Turn
-from tests.api.fakes import FakeLibrary
+from tests.api.fakes import FakeEmbedder, FakeLibrary
 
 SSE = {"Accept": "text/event-stream"}
 
@@ -77,6 +78,21 @@ def test_an_answer_can_be_fetched_again_and_turns_stale_when_a_cited_paper_goes(
     cited = library.catalogue.list(limit=1)[0].paper_id
     assert client.delete(f"/api/v1/papers/{cited}").status_code == 204
     assert client.get(f"/api/v1/answers/{answer['answer_id']}").json()["stale"] is True
+
+
+def test_an_answer_turns_stale_when_a_cited_paper_gets_another_abstract(client: TestClient, library: FakeLibrary) -> None:
+    answer = client.post("/api/v1/ask", json={"question": "What?"}).json()
+    newer = {"doi": "10.5555/otter.1", "abstract": "Otters do not sort pebbles after all.", "title": "Pebble choice in otters"}
+    assert client.post("/api/v1/papers", json=[newer]).json()["merged"] == 1
+    assert client.get(f"/api/v1/answers/{answer['answer_id']}").json()["stale"] is True
+
+
+def test_an_answer_stays_fresh_when_its_papers_only_get_vectors(client: TestClient, library: FakeLibrary) -> None:
+    answer = client.post("/api/v1/ask", json={"question": "What?"}).json()
+    cited = library.catalogue.indexed([one["paper"]["paper_id"] for one in answer["citations"]], "new")
+    vectors = {text_hash(one): FakeEmbedder().embed_texts(["a"] * (1 + len(one.sentences))) for one in cited}
+    assert library.catalogue.add_vectors("new", vectors).revision > answer["revision"]
+    assert client.get(f"/api/v1/answers/{answer['answer_id']}").json()["stale"] is False
 
 
 def test_an_answer_stays_fresh_when_a_paper_it_does_not_cite_goes(client: TestClient, library: FakeLibrary) -> None:
