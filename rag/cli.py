@@ -11,7 +11,7 @@ from rag.build import open_library
 from rag.cli_ask import ask
 from rag.cli_chat import chat
 from rag.cli_doctor import doctor
-from rag.cli_ingest import demo, ingest
+from rag.cli_ingest import demo, ingest, progress
 from rag.cli_options import Author, Category, Data, Json, Venue, YearMax, YearMin, filters_of, hint_if_empty, settings_of
 from rag.cli_papers import app as papers
 from rag.cli_render import console, render_found
@@ -55,7 +55,8 @@ def reindex(as_json: Json = False, data: Data = None) -> None:
     """Make the indexes anew from the catalogue; only papers without vectors are embedded. They mend themselves anyway."""
     started = time.perf_counter()
     with open_library(settings_of(data)) as library:
-        library.reindex()
+        with progress(lambda: None) as on_step:
+            library.reindex(on_step)
         papers = library.catalogue.count()
     seconds = round(time.perf_counter() - started, 3)
     if as_json:

@@ -63,10 +63,8 @@ def ingest(
 
 
 def take(library: Library, paths: Sequence[Path], format: str = "auto") -> IngestReport:
-    """Ingests with a progress bar on a terminal, elsewhere with `committed N revision R` a line on stderr for each batch."""
-    if not console(stderr=True).is_terminal:
-        return library.ingest(files(paths, format), on_step=acknowledge)
-    with progress_bar(lambda: count_papers(files(paths, format))) as on_step:
+    """Ingests and shows how far it is."""
+    with progress(lambda: count_papers(files(paths, format))) as on_step:
         return library.ingest(files(paths, format), on_step=on_step)
 
 
@@ -84,8 +82,13 @@ class Rate(ProgressColumn):
 
 
 @contextmanager
-def progress_bar(count: Callable[[], int]) -> Iterator[Callable[[Step], None]]:
-    """A function to call with each step; draws on stderr."""
+def progress(count: Callable[[], int | None]) -> Iterator[Callable[[Step], None]]:
+    """A function to call with each step: it draws a bar on a terminal, elsewhere prints `committed N revision R`, on stderr.
+    `count` tells how many papers there will be, None if nobody knows; it is asked on a terminal only, since it takes time."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield acknowledge
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -94,7 +97,7 @@ def progress_bar(count: Callable[[], int]) -> Iterator[Callable[[Step], None]]:
         Rate(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console(stderr=True)) as bar:
+    with Progress(*columns, console=out) as bar:
         task = bar.add_task("Counting", total=None)
         bar.update(task, total=count())
 
