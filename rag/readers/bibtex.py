@@ -49,7 +49,10 @@ def _parser() -> BibTexParser:
     return parser
 
 
-def _records(source: Source, parser: BibTexParser, entry: Entry) -> Iterator[Record | Rejected]:
+def _records(source: Source, parser: BibTexParser, entry: Entry | Rejected) -> Iterator[Record | Rejected]:
+    if isinstance(entry, Rejected):
+        yield entry
+        return
     where = f"line {entry.line}"
     parser.bib_database.entries.clear()
     parser.bib_database.comments.clear()

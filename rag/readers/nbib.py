@@ -18,7 +18,7 @@ FIRST = re.compile(r"PMID *- ?\d")
 
 def read_nbib(source: Source) -> Iterator[RawPaper | Rejected]:
     """A paper from each `PMID-` to the next."""
-    return (_paper(entry) for entry in entries(source, starts=FIRST.match))
+    return (entry if isinstance(entry, Rejected) else _paper(entry) for entry in entries(source, starts=FIRST.match))
 
 
 def looks_like_nbib(text: str) -> bool:

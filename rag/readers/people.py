@@ -81,7 +81,7 @@ def _joined_by_and(text: str) -> list[str]:
 def _are_whole_names(parts: list[str]) -> bool:
     """`Ada Byron, Bo Li, Wang` is three names, `van der Berg, Jan` one."""
     several_words = [len(part.split()) > 1 for part in parts]
-    return several_words[0] and (all(several_words) or (len(parts) > 2 and sum(several_words) * 2 > len(parts)))
+    return all(several_words) or (len(parts) > 2 and sum(several_words) * 2 > len(parts))
 
 
 def _in_parts(fields: Mapping[str, object]) -> str:

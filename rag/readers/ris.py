@@ -25,7 +25,9 @@ def looks_like_ris(text: str) -> bool:
     return bool(FIRST.match(text.lstrip()))
 
 
-def _record(source: Source, entry: Entry) -> Record | Rejected:
+def _record(source: Source, entry: Entry | Rejected) -> Record | Rejected:
+    if isinstance(entry, Rejected):
+        return entry
     lines = [re.sub(r"^([A-Z][A-Z0-9]) - ?", r"\1  - ", line) for line in entry.lines if line.strip()]
     found = RisParser(skip_unknown_tags=True).parse_lines(iter([*lines, "ER  - "]))
     where = f"line {entry.line}"

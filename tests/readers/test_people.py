@@ -35,6 +35,8 @@ BOTH = ("Ada Byron", "Bo Li")
         ("de la Cruz, Maria and Cy Xu", ("de la Cruz, Maria", "Cy Xu")),
         ("Ada Byron, Bo Li", BOTH),
         ("Ada Byron, Wang, Bo Li", ("Ada Byron", "Wang", "Bo Li")),
+        ("Wang, Ada Byron, Bo Li", ("Wang", "Ada Byron", "Bo Li")),
+        ("Smith, John A., Jr.", ("Smith, John A., Jr.",)),
         ("Byron, Ada", ("Byron, Ada",)),
         ("van der Berg, Jan", ("van der Berg, Jan",)),
         ("Byron A, Li BC", ("Byron A", "Li BC")),

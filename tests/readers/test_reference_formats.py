@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tracemalloc
 from collections.abc import Iterator
+from itertools import chain, repeat
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from rag.errors import UnreadableFile
 from rag.readers import read_stream
 from rag.types import RawPaper, Rejected
-from tests.readers.reading import Pieces, items
+from tests.readers.reading import Pieces, items, paper
 
 ATOM = """<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom">
@@ -300,6 +301,16 @@ def test_a_readme_that_quotes_bibtex_is_no_bibliography() -> None:
         items("# Kites\n\nCite us:\n\n```bibtex\n@article{k, title={Kites}, abstract={Kites fly.}}\n```\n")
 
 
+def test_an_article_with_a_bibliography_at_its_end_is_no_bibliography() -> None:
+    with pytest.raises(UnreadableFile):
+        items("Kites fly, and this is how they do it.\n" * 100 + "@article{k, title={Kites}, abstract={Kites fly.}}\n")
+
+
+def test_ris_of_looser_writers_is_read() -> None:
+    found = paper("TY - JOUR\nAU - Byron, Ada\n\nAB - Kites fly.\n\nThey do.\nER -\n")
+    assert (found.authors, found.abstract) == (("Byron, Ada",), "Kites fly. They do.")
+
+
 def test_source_code_is_no_bibliography() -> None:
     with pytest.raises(UnreadableFile):
         items("@dataclass(frozen=True)\nclass Kite:\n    name: str\n")
@@ -358,3 +369,18 @@ def test_memory_does_not_grow_with_the_number_of_entries(format: str) -> None:
         tracemalloc.stop()
     assert count == 400
     assert peak < 2_500_000
+
+
+@pytest.mark.parametrize(
+    ("format", "opening"), [("ris", b"TY  - JOUR\nAB  - "), ("nbib", b"PMID- 1\nAB  - "), ("bibtex", b"@article{k, abstract={")]
+)
+def test_an_endless_entry_is_rejected_without_being_kept(format: str, opening: bytes) -> None:
+    pieces = chain([opening], repeat(b"Kites fly in any wind.\n      " * 1_000, 300))
+    tracemalloc.start()
+    try:
+        (lost,) = read_stream(Pieces(pieces), "upload", format)  # type: ignore[arg-type]  # as a BinaryIO
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lost == Rejected("upload", "line 1", "the entry is over 250,000 characters")
+    assert peak < 3_000_000
