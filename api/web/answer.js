@@ -63,7 +63,7 @@ export class Exchange {
   /** A checked sentence, with the citations that appear in it for the first time. */
   add(sentence, newCitations) {
     this.sentences.push(sentence);
-    for (const citation of newCitations) this.cite(citation);
+    for (const citation of newCitations) if (!this.citations.has(citation.marker)) this.cite(citation);
     this.text.append(...this.written(sentence));
     if (!this.text.lang) this.text.lang = languageOf(sentence.text) ?? "";
     this.waitSlowly();

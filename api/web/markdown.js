@@ -17,8 +17,8 @@ function sentenceText({ text, markers, support, reason }) {
 
 function note({ marker, paper, quote }) {
   const url = paper.url ?? (paper.doi ? `https://doi.org/${paper.doi}` : null);
-  const named = [authors(paper, 6), paper.title, [paper.venue, paper.year].filter(Boolean).join(", ")].filter(Boolean).map(plain).join(". ");
-  return `[^${marker}]: ${named}. “${plain(quote).replace(/\s+/g, " ")}”${url ? ` <${encodeURI(decodeURI(url))}>` : ""}`;
+  const named = [authors(paper, 6), paper.title, [paper.venue, paper.year].filter(Boolean).join(", ")].filter(Boolean).map((part) => `${plain(part).replace(/\.$/, "")}. `).join("");
+  return `[^${marker}]: ${named}“${plain(quote).replace(/\s+/g, " ")}”${url ? ` <${encodeURI(decodeURI(url))}>` : ""}`;
 }
 
 /** Text that Markdown leaves as it is; formulas keep their signs. */

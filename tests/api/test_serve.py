@@ -172,11 +172,19 @@ def test_new_keys_are_shown_once_and_kept_as_digests(tmp_path: Path) -> None:
     assert admin not in written
     values = dict(line.split("=", 1) for line in written.splitlines())
     assert values["OTHER"] == "1"
+    assert len(values["POSTGRES_PASSWORD"]) >= 24
     assert values["FOOTNOTE_API_KEYS"].startswith("sha256:" + "0" * 64 + ",sha256:")
     keys = read_keys(Settings(api_keys=values["FOOTNOTE_API_KEYS"], admin_keys=values["FOOTNOTE_ADMIN_KEYS"]), "0.0.0.0")  # type: ignore[arg-type]
     assert not keys.caller(Headers({"Authorization": f"Bearer {user}"})).admin
     assert keys.caller(Headers({"Authorization": f"Bearer {admin}"})).admin
 
 
-def test_keys_are_never_made_twice(tmp_path: Path) -> None:
-    assert make_keys(tmp_path / "a").user != make_keys(tmp_path / "b").user
+def test_keys_are_never_made_twice_and_the_database_keeps_its_password(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    first = make_keys(file)
+    password = re.findall("^POSTGRES_PASSWORD=.*", file.read_text(), re.MULTILINE)
+    second = make_keys(file)
+    assert first.user != second.user
+    assert first.admin != second.admin
+    assert re.findall("^POSTGRES_PASSWORD=.*", file.read_text(), re.MULTILINE) == password
+    assert file.read_text().count("sha256:") == 4
