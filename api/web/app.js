@@ -157,7 +157,7 @@ async function openPaper() {
     const paper = await get(`${API}/papers/${name.split("/").map(encodeURIComponent).join("/")}`);
     openSource({ title: "Paper", papers: [{ marker: null, paper, quotes: [] }] }, null);
   } catch (error) {
-    byId("state").replaceChildren(h("p", { class: "trouble", role: "alert" }, error.message));
+    byId("thread").replaceChildren(h("p", { class: "trouble", role: "alert" }, error.message));
   }
 }
 

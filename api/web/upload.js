@@ -82,12 +82,12 @@ function list(records, what) {
   if (!records.length) return [];
   const lines = records.slice(0, MOST_LISTED).map(({ source, where, reason }) => h("li", {}, h("strong", {}, [source, where].filter(Boolean).join(", ")), `: ${reason}`));
   if (records.length > MOST_LISTED) lines.push(h("li", {}, `and ${records.length - MOST_LISTED} more`));
-  return [h("p", {}, `${plural(records.length, "record")} ${what}:`), h("ul", { class: "records", tabindex: "0", role: "group", "aria-label": `Records ${what}` }, ...lines)];
+  return [h("p", {}, `${plural(records.length, "record")} ${what}:`), h("div", { class: "records", tabindex: "0", role: "group", "aria-label": `Records ${what}` }, h("ul", {}, ...lines))];
 }
 
 function troubleLines(error) {
   const lines = (error.errors ?? []).slice(0, MOST_LISTED).map(({ field, message }) => h("li", {}, h("strong", {}, field), `: ${message}`));
-  return [h("p", { class: "trouble" }, error.message), lines.length ? h("ul", { class: "records" }, ...lines) : ""];
+  return [h("p", { class: "trouble" }, error.message), lines.length ? h("div", { class: "records", tabindex: "0", role: "group", "aria-label": "Reasons" }, h("ul", {}, ...lines)) : ""];
 }
 
 byId("upload-close").addEventListener("click", () => byId("upload-dialog").close());
