@@ -100,9 +100,9 @@ class ChromaIndex:
 
     def marks(self) -> Mapping[str, object]:
         """What `mark` has written beside the collection; empty when there is none."""
-        with suppress(IndexDamaged):
-            self._collection = None
-            return dict(self._do(lambda collection: collection.metadata))
+        with suppress(IndexDamaged), self._explained(), self._opening:
+            self._collection = self._open(self._connected())
+            return dict(self._collection.metadata or {})
         return {}
 
     def mark(self, **marks: str | int | bool) -> None:
@@ -248,6 +248,10 @@ def _delete(collection: Collection, *, ids: list[str]) -> None:
 def served_chroma(url: str, model: str) -> ChromaIndex:
     """Chroma behind `http(s)://host[:port]`. Raises SettingsError for another kind of address."""
     parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise SettingsError(
+            "FOOTNOTE_CHROMA_URL holds a name or password, but Chroma asks for none: keep it in a private network."
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
         raise SettingsError(f"FOOTNOTE_CHROMA_URL must be http://host:port, https://host:port or cloud, not {url!r}.")
     return ChromaIndex(lambda: _remote(url), model, where=url)

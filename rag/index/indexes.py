@@ -302,9 +302,9 @@ class Indexes:
         """Makes both indexes anew from the catalogue. Raises Unavailable when another process has them."""
         for side in (self.keyword, self.dense):
             if not side.rebuild():
-                raise Unavailable(
-                    f"Another process (pid {side.holder()}) has the {side.keeper.name}: stop it, then run `footnote reindex`."
-                )
+                pid = side.holder()
+                who = f"Process {pid}" if pid else "Another process"
+                raise Unavailable(f"{who} has the {side.keeper.name}: stop it, then run `footnote reindex` again.")
             if not side.kept:
                 side.keeper.let_go()
 

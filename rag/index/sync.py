@@ -206,8 +206,7 @@ class Keeper:
         """Closes the index; it is checked again when it is next written to, since others may have been at it."""
         with self._working:
             self._index.close()
-            progress = self._record.read()
-            if self._trusted and progress is not None and not progress.clean:
+            if self._index.fragile and self._trusted and (progress := self._record.read()):
                 self._record.write(replace(progress, clean=True))
             self._trusted = False
 

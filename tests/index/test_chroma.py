@@ -148,6 +148,12 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
         served_chroma(url, "model@1")
 
 
+def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(SettingsError, match="password") as refused:
+        served_chroma("http://me:secret@host:8000", "model@1")
+    assert "secret" not in str(refused.value)
+
+
 def test_cloud_without_a_key_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CHROMA_API_KEY", raising=False)
     with pytest.raises(SettingsError, match="CHROMA_API_KEY"):

@@ -103,7 +103,7 @@ def test_one_that_searched_keeps_in_step_by_itself(indexes: Indexes, catalogue: 
     take(catalogue, 0, 3)
     assert indexes.searched() == 1
     (late,) = take(catalogue, 3, 4)
-    assert within(5, lambda: indexes.searched() == 2)
+    assert within(30, lambda: indexes.searched() == 2)
     assert_all_found(indexes, catalogue, [late], 3)
 
 
@@ -120,7 +120,7 @@ def test_beside_a_holder_others_search_all_the_same_and_their_papers_get_in(
     assert_all_found(holder, catalogue, [late], 3)
     assert_all_found(other, catalogue, [late], 3)
     holder.close()
-    assert within(5, lambda: [state.holder for state in other.check()] == [None, None])
+    assert within(30, lambda: [state.holder for state in other.check()] == [None, None])
     (later,) = take(catalogue, 4, 5)
     assert other.catch_up()
     assert_all_found(other, catalogue, [later], 4)
@@ -136,7 +136,7 @@ def test_beside_another_process_papers_get_in_too(indexes: Indexes, catalogue: C
         assert indexes.catch_up(2)
         assert_all_found(indexes, catalogue, [late], 3)
         assert {state.holder for state in indexes.check()} == {server.pid}
-        with pytest.raises(Unavailable, match=f"pid {server.pid}"):
+        with pytest.raises(Unavailable, match=f"Process {server.pid} has the keyword index"):
             indexes.reindex()
         server.communicate("")
     indexes.reindex()
@@ -272,7 +272,7 @@ def test_damage_while_searching_is_answered_exactly_and_mended(indexes: Indexes,
     indexes.dense._chroma.close()
     spoil_chroma(tmp_path / "index")
     assert_all_found(indexes, catalogue, ids[:3])
-    assert within(10, lambda: not indexes.dense.keeper.suspected)
+    assert within(60, lambda: not indexes.dense.keeper.suspected)
     assert_all_found(indexes, catalogue, ids[:3])
     assert indexes.check()[1].fault is None
 
@@ -294,7 +294,7 @@ def test_where_nothing_can_be_written_all_is_found_all_the_same(indexes: Indexes
     assert_all_found(indexes, catalogue, ids)
     assert indexes.not_ready() is None
     (late,) = take(catalogue, 5, 6)
-    assert within(5, lambda: indexes.searched() == 2)
+    assert within(30, lambda: indexes.searched() == 2)
     assert_all_found(indexes, catalogue, [late], 5)
 
 

@@ -84,9 +84,9 @@ def test_replicas_share_the_dense_index_and_each_keeps_its_own_words(replica: Re
     ids = take(catalogue, 0, 300)
     first, second = replica("a"), replica("b")
     assert first.searched() == 3
-    assert within(10, lambda: second.not_ready() is None)
+    assert within(60, lambda: second.not_ready() is None)
     (late,) = take(catalogue, 300, 301)
-    assert within(10, lambda: first.searched() == second.searched() == 4)
+    assert within(60, lambda: first.searched() == second.searched() == 4)
     for indexes in (first, second):
         assert indexes.dense._chroma.count() == 301
         for n, paper_id in ((0, ids[0]), (300, late)):
@@ -123,13 +123,13 @@ def test_a_server_that_is_away_is_an_error_and_its_return_needs_nobody(
     started = time.monotonic()
     with pytest.raises(IndexUnavailable, match=f"{server.url} does not answer"):
         indexes.dense.search(EMBEDDER.embed_question("?"), 3)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
     assert server.url in (indexes.not_ready() or "")
     take(catalogue, 5, 6)
     assert not indexes.catch_up(2)
     assert indexes.keyword.search(first_sentence(5), 1)
     server.start()
-    assert within(10, lambda: indexes.not_ready() is None and indexes.searched() == 2)
+    assert within(60, lambda: indexes.not_ready() is None and indexes.searched() == 2)
     assert found_densely(indexes, catalogue, ids[0])[0] == ids[0]
 
 
@@ -140,7 +140,7 @@ def test_a_server_that_is_away_at_the_start_is_waited_for(replica: Replica, cata
     assert not answers(indexes)
     assert indexes.not_ready() is not None
     server.start()
-    assert within(10, lambda: indexes.not_ready() is None)
+    assert within(60, lambda: indexes.not_ready() is None)
     assert answers(indexes)
 
 
@@ -152,10 +152,10 @@ def test_a_server_that_hangs_is_an_error_too(replica: Replica, catalogue: Catalo
     try:
         started = time.monotonic()
         assert not answers(indexes)
-        assert time.monotonic() - started < 15
+        assert time.monotonic() - started < 20
     finally:
         server.send(signal.SIGCONT)
-    assert within(20, lambda: answers(indexes))
+    assert within(60, lambda: answers(indexes))
 
 
 def test_a_server_that_lost_everything_is_filled_again(replica: Replica, catalogue: Catalogue, server: ChromaServer) -> None:
@@ -167,8 +167,8 @@ def test_a_server_that_lost_everything_is_filled_again(replica: Replica, catalog
     server.forget()
     server.start()
     assert found_densely(indexes, catalogue, ids[0])[0] == ids[0]
-    assert within(10, lambda: indexes.dense._chroma.marks().get("papers") == 5)
-    assert within(10, lambda: indexes.not_ready() is None)
+    assert within(60, lambda: indexes.dense._chroma.marks().get("papers") == 5)
+    assert within(60, lambda: indexes.not_ready() is None)
     assert found_densely(indexes, catalogue, ids[0])[0] == ids[0]
     assert len(EMBEDDER.texts) == embedded
 
