@@ -50,7 +50,7 @@ keys: $(READY)
 	@$(BIN)/footnote keys
 
 eval: $(READY)
-	$(BIN)/footnote eval questions rag/samples/questions.jsonl
+	$(BIN)/footnote --data build/eval eval questions rag/samples/questions.jsonl --papers rag/samples/papers.txt --baseline eval/baseline.json
 
 bench: $(READY)
 	$(BIN)/footnote eval bench

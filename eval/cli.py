@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from eval import cli_runs
+
 app = typer.Typer(name="eval", no_args_is_help=True, help="Measure retrieval and answers.", pretty_exceptions_enable=False)
 
 
@@ -42,3 +44,7 @@ def retrieval(
         typer.echo(f"{name:8} {value:.4f}")
     for query_id, values in result.by_query.items() if by_query else ():
         typer.echo(f"{query_id}  " + "  ".join(f"{name} {value:.3f}" for name, value in values.items()))
+
+
+for command in (cli_runs.questions, cli_runs.gate, cli_runs.report, cli_runs.compare):
+    app.command()(command)

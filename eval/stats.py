@@ -51,10 +51,13 @@ def cluster_bootstrap(
     resamples: int = RESAMPLES,
 ) -> Interval | None:
     """Percentile interval of `micro` or `macro`, questions resampled with replacement (Field and Welsh, 2007: claims of one
-    answer hang together, and an interval that takes them for independent covers too seldom). None with fewer than two."""
+    answer hang together, and an interval that takes them for independent covers too seldom). None with fewer than two. Where all
+    questions have 0, or all 1, resampling would know no doubt: Wilson's interval with as many trials as questions stands in."""
     kept = [one for one in ratios if one.count]
     if len(kept) < 2:
         return None
+    if (extreme := {one.total / one.count for one in kept}) in ({0.0}, {1.0}):
+        return wilson(len(kept) if extreme == {1.0} else 0, len(kept))
     totals = np.array([one.total for one in kept])
     counts = np.array([one.count for one in kept])
     drawn = np.random.default_rng(seed).integers(len(kept), size=(resamples, len(kept)))
