@@ -23,7 +23,9 @@ def without_nul(text: str) -> str:
 
 
 def without_fraction(value: object) -> object:
-    """JSON has one kind of number: 8.0 is an integer there."""
+    """JSON has one kind of number: 8.0 is an integer there. In a query it is text, and digits are asked for."""
+    if isinstance(value, str) and not value.lstrip("+-").isdecimal():
+        raise ValueError("must be a whole number")
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -38,7 +40,7 @@ Question = Annotated[
 ]
 Name = Annotated[str, AfterValidator(without_nul), Field(min_length=1, max_length=500)]
 Year = Annotated[int, Field(ge=0, le=9999), INTEGRAL]
-PageSize = Annotated[int, Field(ge=1, le=500)]
+PageSize = Annotated[int, Field(ge=1, le=500), INTEGRAL]
 TopK = Annotated[int, Field(ge=1, le=50, description="How many papers are retrieved and shown."), INTEGRAL]
 Score = Annotated[float, Field(ge=0, le=1)]
 Offset = Annotated[int, Field(ge=0, description="In Unicode code points of the abstract.")]

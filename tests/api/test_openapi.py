@@ -20,7 +20,10 @@ KEY = "a-key-for-all"
 CONFIG = schemathesis.Config.from_dict(
     {
         "generation": {"allow-extra-parameters": False},
-        "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "404"]}},
+        "checks": {
+            "positive_data_acceptance": {"expected-statuses": ["2xx", "404"]},
+            "negative_data_rejection": {"expected-statuses": ["400", "401", "404", "405", "413", "422"]},
+        },
         "operations": [
             {  # a chat without a user message
                 "include-path": "/v1/chat/completions",
