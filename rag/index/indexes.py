@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.5
 """How often the catalogue is asked for its revision by who keeps the indexes in step."""
 
+RETRY_SECONDS = 30.0
+"""How long an index that could not be rebuilt (a full disk) is left alone."""
+
 PATIENCE_SECONDS = 30.0
 """How long `catch_up` waits for another process that makes no headway."""
 
@@ -338,16 +341,26 @@ class Indexes:
 
     def _keep_in_step(self) -> None:
         while not self._stop.is_set():
-            try:
-                caught_up = self.keyword.catch_up() and self.dense.catch_up()
-                self._caught_up = self._caught_up or caught_up
-                self._complain("")
-            except Unavailable as error:
-                self._complain(str(error))
-            except BaseException:  # the outermost edge of this thread; a panic in Rust is no Exception
-                log.exception("The indexes could not be kept in step")
+            pause = self._step()
             self._tried.set()
-            self._stop.wait(POLL_SECONDS)
+            self._stop.wait(pause)
+        self._tried.set()
+
+    def _step(self) -> float:
+        """Catches up once; how many seconds to wait before the next time."""
+        try:
+            caught_up = self.keyword.catch_up() and self.dense.catch_up()
+            self._caught_up = self._caught_up or caught_up
+            self._complain("")
+        except IndexDamaged as error:  # and it could not be rebuilt
+            self._complain(str(error))
+            return RETRY_SECONDS
+        except Unavailable as error:
+            self._complain(str(error))
+        except BaseException:  # the outermost edge of this thread; a panic in Rust is no Exception
+            log.exception("The indexes could not be kept in step")
+            return RETRY_SECONDS
+        return POLL_SECONDS
 
     def _complain(self, complaint: str) -> None:
         """Once for each fault, not twice a second."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rag.catalogue import Change
-from rag.errors import IndexDamaged
+from rag.errors import IndexDamaged, IndexUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -108,14 +108,19 @@ class FileRecord:
             return None
 
     def write(self, progress: Progress) -> None:
-        """On disk when it returns."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        """On disk when it returns. Raises IndexUnavailable when there is no room, or no right to write."""
         fresh = self._path.with_suffix(".new")
-        with fresh.open("w") as file:
-            json.dump(asdict(progress), file)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with fresh.open("w") as file:
+                json.dump(asdict(progress), file)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(self._path)
+        except OSError as error:
+            raise IndexUnavailable(
+                f"{self._path} cannot be written ({error.strerror}): make room or mend its rights, then run the command again."
+            ) from error
 
 
 class MemoryRecord:

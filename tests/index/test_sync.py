@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag.catalogue import Change
-from rag.errors import IndexDamaged
+from rag.errors import IndexDamaged, IndexUnavailable
 from rag.index.sync import BATCH, FileRecord, Keeper, Progress
 
 
@@ -289,3 +289,9 @@ def test_a_record_is_read_back_or_is_none(tmp_path: Path) -> None:
     for text in ("", "[]", '{"revision": 1}', "\x00"):
         (tmp_path / "new" / "shelf.json").write_text(text)
         assert record.read() is None
+
+
+def test_a_record_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(IndexUnavailable, match=r"shelf\.json cannot be written"):
+        FileRecord(tmp_path / "file" / "shelf.json").write(Progress(3, 2, "model", clean=True))
