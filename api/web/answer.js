@@ -9,11 +9,9 @@ import { authors, openSource } from "./source.js";
 import { supportButton, supportSummary } from "./support.js";
 
 const SLOW_AFTER = 8_000;
-const STATUS = {
-  not_in_corpus: "Not in these papers",
-  needs_full_text: "The abstracts do not say; the full text may",
-};
+const FULL_TEXT = "The abstracts do not say; the full text may";
 const ITEM = /^\s*([-*•]|\d+[.)])\s/;
+const LAST_WORD = /(?:[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{P}]{0,20}|.)\p{P}{0,2}$/u;
 let made = 0;
 
 export class Exchange {
@@ -48,7 +46,7 @@ export class Exchange {
   found({ status, filters, papers }) {
     this.status = status;
     this.actions.learn(papers.map(({ paper }) => paper));
-    if (STATUS[status]) this.above.append(h("p", { class: "status" }, STATUS[status]));
+    if (status === "needs_full_text") this.above.append(h("p", { class: "status" }, FULL_TEXT));
     const said = describe(filters);
     if (said) this.above.append(this.echo(said, filters));
     this.progress.textContent = papers.length ? `Reading ${plural(papers.length, "paper")}…` : "No paper passes.";
@@ -73,10 +71,20 @@ export class Exchange {
     const body = sentence.text.trimEnd();
     const item = ITEM.test(body);
     const line = h("span", { class: `sentence ${sentence.support}${item ? " item" : ""}` });
+    let glue = null;
     for (const part of partsOf(body, sentence.markers)) {
-      line.append(typeof part === "number" ? this.marker(part, sentence) : write(h("span"), part));
+      if (typeof part === "number") {
+        glue ??= glued(line);
+        glue.append(this.marker(part, sentence));
+      } else {
+        glue = null;
+        line.append(write(h("span"), part));
+      }
     }
-    if (this.status !== "not_in_corpus") line.append(supportButton(sentence, (event) => this.openCheck(sentence, event.currentTarget)));
+    if (this.status !== "not_in_corpus") {
+      const button = supportButton(sentence, (event) => this.openCheck(sentence, event.currentTarget));
+      (sentence.support === "ok" ? glue ?? line : line).append(button);
+    }
     return item ? [line] : [line, sentence.text.slice(body.length)];
   }
 
@@ -272,6 +280,16 @@ function partsOf(body, markers) {
   return [...parts, body.slice(at)].filter((part) => part !== "");
 }
 
+/** A piece at the end of a line's text that never breaks, holding its last word, for the markers that belong to it. */
+function glued(line) {
+  const before = line.lastChild;
+  const word = before && !before.textContent.includes("$") ? LAST_WORD.exec(before.textContent)[0] : "";
+  if (word) before.textContent = before.textContent.slice(0, -word.length);
+  const glue = h("span", { class: "glue" }, h("span", {}, word));
+  line.append(glue);
+  return glue;
+}
+
 function countDown(seconds, button, said) {
   const ready = Date.now() + seconds * 1000;
   button.disabled = true;
@@ -286,11 +304,10 @@ function countDown(seconds, button, said) {
 
 function origin({ generator, timings_ms: timings }) {
   const who = generator === "extractive" ? "Sentences chosen from the abstracts; no language model wrote this" : `Written by ${generator}`;
-  const seconds = timings?.total === undefined ? "" : `, ${(timings.total / 1000).toLocaleString("en", { maximumFractionDigits: 1 })} s`;
-  return `${who}${seconds}.`;
+  return timings?.total === undefined ? `${who}.` : `${who}, ${Math.max(0.1, timings.total / 1000).toFixed(1)} s.`;
 }
 
 function firstWords(text) {
   const points = Array.from(text);
-  return points.length > 90 ? `${points.slice(0, 89).join("").trimEnd()}…` : text;
+  return points.length > 90 ? `${points.slice(0, 89).join("").replace(/\s+\S{0,20}$/, "")}…` : text;
 }

@@ -189,6 +189,11 @@ byId("stop").addEventListener("click", () => {
   byId("question").focus();
 });
 byId("menu").addEventListener("click", () => toggleMenu(!document.body.classList.contains("menu-open")));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !document.body.classList.contains("menu-open")) return;
+  toggleMenu(false);
+  byId("menu").focus();
+});
 byId("add").addEventListener("click", openUpload);
 onAdded(shelf);
 addEventListener("hashchange", open);

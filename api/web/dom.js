@@ -21,16 +21,20 @@ export function announce(text) {
   setTimeout(() => said.remove(), 20_000);
 }
 
-/** A link out, if the address is a web address; else null. `javascript:` and the like come from papers too. */
-export function linkOut(url, text) {
-  let parsed;
+/** A web address, or null: `javascript:` and the like come from papers too. */
+export function webAddress(url) {
   try {
-    parsed = new URL(url);
+    const { protocol, href } = new URL(url);
+    return ["http:", "https:"].includes(protocol) ? href : null;
   } catch {
     return null;
   }
-  if (!["http:", "https:"].includes(parsed.protocol)) return null;
-  return h("a", { href: parsed.href, target: "_blank", rel: "noopener noreferrer" }, text);
+}
+
+/** A link out, if the address is a web address; else null. */
+export function linkOut(url, text) {
+  const href = webAddress(url);
+  return href && h("a", { href, target: "_blank", rel: "noopener noreferrer" }, text);
 }
 
 /** The language of a text where its script tells, for screen readers and fonts. */

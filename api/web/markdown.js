@@ -1,4 +1,5 @@
 // An answer as Markdown with footnotes, as GitHub, Obsidian and Pandoc read them.
+import { webAddress } from "./dom.js";
 import { authors } from "./source.js";
 
 export function asMarkdown(answer) {
@@ -16,9 +17,9 @@ function sentenceText({ text, markers, support, reason }) {
 }
 
 function note({ marker, paper, quote }) {
-  const url = paper.url ?? (paper.doi ? `https://doi.org/${paper.doi}` : null);
+  const url = webAddress(paper.url) ?? (paper.doi && webAddress(`https://doi.org/${paper.doi}`));
   const named = [authors(paper, 6), paper.title, [paper.venue, paper.year].filter(Boolean).join(", ")].filter(Boolean).map((part) => `${plain(part).replace(/\.$/, "")}. `).join("");
-  return `[^${marker}]: ${named}“${plain(quote).replace(/\s+/g, " ")}”${url ? ` <${encodeURI(decodeURI(url))}>` : ""}`;
+  return `[^${marker}]: ${named}“${plain(quote).replace(/\s+/g, " ")}”${url ? ` <${url}>` : ""}`;
 }
 
 /** Text that Markdown leaves as it is; formulas keep their signs. */

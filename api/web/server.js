@@ -52,7 +52,8 @@ export async function request(path, { headers = {}, body, ...options } = {}) {
     const trouble = await troubleOf(response);
     if (!keyFor(trouble, "user") || trouble.status === 403) throw trouble;
     const changed = authorization("user").Authorization !== sent.Authorization;
-    if (!changed && !(await newKey("user", trouble.message))) throw trouble;
+    const why = sent.Authorization ? trouble.message : "This server answers only with a key; whoever runs it has one for you.";
+    if (!changed && !(await newKey("user", why))) throw trouble;
   }
 }
 

@@ -38,7 +38,7 @@ function check(sentence) {
 
 function entry({ marker, paper }) {
   const where = [paper.venue, paper.year, paper.category].filter(Boolean).join(" · ");
-  const links = [linkOut(paper.url, "Read the paper"), paper.doi && linkOut(`https://doi.org/${encodeURI(paper.doi)}`, `DOI ${paper.doi}`)];
+  const links = [linkOut(paper.url, "Read the paper"), paper.doi && linkOut(`https://doi.org/${paper.doi}`, `DOI ${paper.doi}`)];
   return h(
     "article",
     { class: "paper" },

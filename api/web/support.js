@@ -3,10 +3,10 @@ import { h } from "./dom.js";
 
 const SUPPORT = {
   ok: { bars: 3, short: "", long: "The quoted words bear this sentence out." },
-  weak: { bars: 2, short: "weak support", long: "The quoted words bear this sentence out only weakly." },
-  mismatch: { bars: 1, short: "source may not say this", long: "The cited abstract does not seem to say this." },
-  number_mismatch: { bars: 1, short: "number not in source", long: "A number in this sentence is not in the cited abstract." },
-  uncited: { bars: 0, short: "no source", long: "This sentence cites no paper." },
+  weak: { bars: 2, short: "weak support", counted: "with weak support", long: "The quoted words bear this sentence out only weakly." },
+  mismatch: { bars: 1, short: "source may not say this", counted: "whose source may not say it", long: "The cited abstract does not seem to say this." },
+  number_mismatch: { bars: 1, short: "number not in source", counted: "with a number that is not in its source", long: "A number in this sentence is not in the cited abstract." },
+  uncited: { bars: 0, short: "no source", counted: "without a source", long: "This sentence cites no paper." },
 };
 
 const of = (sentence) => SUPPORT[sentence.support] ?? SUPPORT.uncited;
@@ -44,8 +44,8 @@ export function supportSummary(sentences) {
   if (!sentences.length) return null;
   if (!counted.length) return sentences.length === 1 ? "The quoted words bear the sentence out." : `The quoted words bear out all ${sentences.length} sentences.`;
   const named = Object.entries(SUPPORT)
-    .map(([name, { short }]) => [short, counted.filter((one) => one.support === name).length])
+    .map(([name, { counted: how }]) => [how, counted.filter((one) => one.support === name).length])
     .filter(([, count]) => count)
-    .map(([short, count]) => `${count} ${short}`);
+    .map(([how, count]) => `${count} ${how}`);
   return `${sentences.length - counted.length} of ${sentences.length} sentences borne out by the quoted words; ${named.join(", ")}.`;
 }

@@ -51,7 +51,7 @@ function send(files, headers) {
   byId("upload-progress").hidden = false;
   stage("Sending", 0);
   request.upload.addEventListener("progress", ({ loaded, total }) => stage("Sending", loaded / total));
-  request.upload.addEventListener("load", () => stage("Reading and indexing; a thousand papers take about a minute", null));
+  request.upload.addEventListener("load", () => stage("Reading and indexing; many papers take minutes", null));
   request.open("POST", `${API}/papers`);
   for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
   return new Promise((resolve, reject) => {
@@ -80,7 +80,7 @@ function reportLines({ added, merged, unchanged, skipped, rejected, indexed }) {
 
 function list(records, what) {
   if (!records.length) return [];
-  const lines = records.slice(0, MOST_LISTED).map(({ source, where, reason }) => h("li", {}, h("strong", {}, [source, where].filter(Boolean).join(", ")), `: ${reason}`));
+  const lines = records.slice(0, MOST_LISTED).map(({ source, where, reason }) => h("li", {}, h("strong", {}, [source, where].filter(Boolean).join(", ")), `: ${reason.replace(`${source}: `, "")}`));
   if (records.length > MOST_LISTED) lines.push(h("li", {}, `and ${records.length - MOST_LISTED} more`));
   return [h("p", {}, `${plural(records.length, "record")} ${what}:`), h("div", { class: "records", tabindex: "0", role: "group", "aria-label": `Records ${what}` }, h("ul", {}, ...lines))];
 }
