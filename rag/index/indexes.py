@@ -10,22 +10,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from rag.catalogue import Catalogue
 from rag.errors import IndexDamaged, IndexUnavailable, Unavailable
 from rag.index.chroma import ChromaIndex, EmbeddedChroma, cloud_chroma, served_chroma
-from rag.index.derived import DenseSide, KeywordSide, MarkRecord
-from rag.index.exact import ExactIndex
-from rag.index.keyword import TantivyIndex
+from rag.index.dense_search import DenseSearch
+from rag.index.derived import DenseSide, MarkRecord
+from rag.index.keyword_search import KeywordSearch
 from rag.index.lock import FileLock
-from rag.index.sync import FileRecord, Keeper, MemoryRecord
-from rag.types import Vectors
+from rag.index.sync import FileRecord, Keeper
 
 log = logging.getLogger(__name__)
 
@@ -41,15 +37,6 @@ PATIENCE_SECONDS = 30.0
 CLOSE_SECONDS = 10.0
 """How long `close` waits for a batch that is being applied."""
 
-EXACT_LIMIT = 500_000
-"""Above so many papers (0.8 GB of vectors) a filtered question is not scored in memory; the index is searched ever deeper."""
-
-Found = TypeVar("Found")
-
-
-def nothing() -> None:
-    """What a search waits for unless told otherwise."""
-
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
@@ -59,188 +46,6 @@ class IndexState:
     revision: int
     holder: int | None
     fault: str | None
-
-
-class DenseSearch:
-    """Chroma for all papers; exact for a set of them, or while Chroma is not ours to use."""
-
-    def __init__(self, catalogue: Catalogue, chroma: ChromaIndex, model: str, keeper: Keeper, lock: FileLock | None) -> None:
-        self.keeper = keeper
-        self.begin = nothing
-        self._catalogue = catalogue
-        self._chroma = chroma
-        self._exact = ExactIndex(catalogue, model)
-        self._lock = lock
-        self._current = False
-
-    def catch_up(self) -> bool:
-        """Brings Chroma up to date if we may, and keeps it. Whether a search now finds what the catalogue has."""
-        if self._lock is None or self._lock.keep():
-            self._current = self.keeper.catch_up(keep_open=True) or self._current
-            return self._current
-        return True
-
-    def rebuild(self) -> bool:
-        """Makes it anew; questions are searched exactly meanwhile. False when another process has it."""
-        self._current = False
-        return self.keeper.rebuild("asked for")
-
-    def search(self, vector: Vectors, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
-        """The `k` nearest papers as (paper_id, cosine), best first; only those `within`, if given. Raises IndexUnavailable."""
-        self.begin()
-        try:
-            if within is None and self._usable():
-                return self._chroma.search(vector, k)
-            if within is not None and self._usable() and self._catalogue.count() > EXACT_LIMIT:
-                return self._search_ever_deeper(vector, k, frozenset(within))
-        except IndexDamaged as error:
-            self._current = False
-            self.keeper.suspect(str(error))
-        return self._exact.search(vector, k, within)
-
-    def fault(self) -> str | None:
-        """Why a search would not be answered now."""
-        try:
-            if self._usable():
-                self._chroma.count()
-        except IndexDamaged:
-            return None
-        except IndexUnavailable as error:
-            return str(error)
-        return None
-
-    def searched(self) -> int:
-        """The revision that searches see now."""
-        return self.keeper.reached() if self._usable() else self._catalogue.revision()
-
-    def release(self) -> None:
-        """Leaves the index to other processes."""
-        self.keeper.let_go()
-        self._current = False
-        if self._lock is not None:
-            self._lock.release()
-
-    def holder(self) -> int | None:
-        """Pid of another process that has it."""
-        return self._lock.holder() if self._lock is not None else None
-
-    @property
-    def kept(self) -> bool:
-        """Whether it stays open between uses: ours until `release`, or shared."""
-        return self._lock is None or self._lock.kept
-
-    def _usable(self) -> bool:
-        return self._lock is None or (self._lock.kept and self._current)
-
-    def _search_ever_deeper(self, vector: Vectors, k: int, members: frozenset[str]) -> list[tuple[str, float]]:
-        reach = 4 * k
-        while True:
-            ranked = self._chroma.search(vector, reach)
-            found = [hit for hit in ranked if hit[0] in members]
-            if len(found) >= min(k, len(members)) or len(ranked) < reach:
-                return found[:k]
-            reach *= 2
-
-
-class KeywordSearch:
-    """Tantivy's index on disk, as its writer or beside it; one in memory where that can be neither written nor read."""
-
-    def __init__(self, catalogue: Catalogue, folder: Path) -> None:
-        self.begin = nothing
-        self._lock = FileLock(folder.with_suffix(".lock"))
-        self._disk = KeywordSide(catalogue, folder)
-        self._disk_keeper = Keeper(self._disk, catalogue, FileRecord(folder.with_suffix(".json")), self._lock.alone)
-        self._memory = KeywordSide(catalogue, None)
-        self._memory_keeper = Keeper(self._memory, catalogue, MemoryRecord(), _ours)
-        self._searched = self._disk
-        self._seen = -1
-
-    @property
-    def keeper(self) -> Keeper:
-        """Of the index on disk, or of the one in memory when the folder cannot be written to."""
-        return self._disk_keeper if self._lock.usable() else self._memory_keeper
-
-    def catch_up(self) -> bool:
-        """Brings what is searched here up to date: as its writer, beside another writer, or in memory."""
-        if self._lock.keep():
-            self._searched = self._disk
-            return self._disk_keeper.catch_up(keep_open=True)
-        if self._readable():
-            self._searched = self._disk
-            return True
-        self._searched = self._memory
-        return self._memory_keeper.catch_up(keep_open=True)
-
-    def rebuild(self) -> bool:
-        """Makes it anew. False when another process has it."""
-        return self.keeper.rebuild("asked for")
-
-    def searched(self) -> int:
-        """The revision that searches see now."""
-        return (self._disk_keeper if self._searched is self._disk else self._memory_keeper).reached()
-
-    def search(self, question: str, k: int, within: Collection[str] | None = None) -> list[tuple[str, float]]:
-        """The best `k` papers with a score above zero as (paper_id, BM25), best first; only those `within`, if given."""
-        return self._ask(lambda index: index.search(question, k, within))
-
-    def scores(self, question: str, paper_ids: Sequence[str]) -> Mapping[str, float]:
-        """The BM25 score of each of these papers (absent: 0), the same numbers `search` gives."""
-        return self._ask(lambda index: index.scores(question, paper_ids))
-
-    def count(self) -> int:
-        """How many papers it holds."""
-        return self._ask(lambda index: index.count())
-
-    def weights(self, text: str) -> Mapping[str, float]:
-        """The content terms of `text` as indexed, in order, each with its inverse document frequency."""
-        return self._ask(lambda index: index.weights(text))
-
-    def correct(self, question: str) -> str:
-        """`question` with mistyped words replaced by the nearest of the papers."""
-        return self._ask(lambda index: index.correct(question))
-
-    def release(self) -> None:
-        """Leaves the index to other processes."""
-        self._disk_keeper.let_go()
-        self._lock.release()
-
-    def holder(self) -> int | None:
-        """Pid of another process that has it."""
-        return self._lock.holder()
-
-    @property
-    def kept(self) -> bool:
-        """Whether it is ours until `release`."""
-        return self._lock.kept
-
-    def _ask(self, ask: Callable[[TantivyIndex], Found]) -> Found:
-        """Asks the index; one found damaged is mended or replaced first."""
-        self.begin()
-        try:
-            self._look_again()
-            return ask(self._searched.index)
-        except IndexDamaged as error:
-            self._disk_keeper.suspect(str(error))
-            self.catch_up()
-            return ask(self._searched.index)
-
-    def _look_again(self) -> None:
-        """Beside another writer: sees what it has committed since."""
-        if self._searched is self._disk and not self._lock.kept and (reached := self._disk_keeper.reached()) != self._seen:
-            self._searched.index.refresh()
-            self._seen = reached
-
-    def _readable(self) -> bool:
-        try:
-            return self._disk_keeper.reached() >= 0 and not self._disk_keeper.suspected and self._disk.count() >= 0
-        except IndexDamaged:
-            return False
-
-
-@contextmanager
-def _ours() -> Iterator[bool]:
-    """What is in our own memory, nobody else writes to."""
-    yield True
 
 
 class Indexes:

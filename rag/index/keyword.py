@@ -6,9 +6,7 @@ A question is never parsed: it is analysed into terms, and the query is built of
 from __future__ import annotations
 
 import math
-import re
 import threading
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import tantivy
-from rapidfuzz.distance import OSA
-from rapidfuzz.process import extract
 
 from rag.errors import IndexDamaged, is_panic
+from rag.index.terms import ASKING, WORD, asked, normal, spell
+from rag.index.vocabulary import Vocabulary
 from rag.spelling import is_english
 from rag.types import IndexedPaper
 
@@ -42,47 +40,7 @@ MAX_TERMS = 512
 SET_LIMIT = 1000
 """Up to so many ids a restricted search asks the index for these alone; beyond, reading down the ranked list is faster."""
 
-REMEMBERED = 10_000
-"""Mistyped words whose correction is remembered until the next commit."""
-
 WRITER_MEMORY = 64_000_000
-
-# Words that ask rather than name; Tantivy's English list holds only articles, prepositions and the like.
-# fmt: off
-_ASKING = frozenset({
-    "what", "which", "who", "whom", "whose", "how", "why", "when", "where", "does", "do", "did", "done", "can",
-    "could", "would", "should", "has", "have", "had", "about", "any", "anyone", "some", "i", "me", "my", "we",
-    "our", "us", "you", "your", "he", "she", "him", "her", "his", "hers", "them", "its", "am", "been",
-    "being", "were", "from", "than", "also", "so", "very", "more", "most", "paper", "papers", "tell", "show", "shows",
-    "find", "please", "there", "is", "are", "don", "doesn", "didn", "isn", "aren", "wasn", "weren", "wouldn", "couldn",
-    "shouldn", "mustn", "hasn", "haven", "hadn",
-})
-# fmt: on
-_WORD = re.compile(r"[^\W_]+")
-_SHORTENED = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b")
-_COMPOUND = re.compile(r"[^\W_]+(?:[-‐-―−./'’_][^\W_]+)+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
-_GREEK = {
-    letter: unicodedata.name(chr(letter)).split()[-1].lower()
-    for letter in (*range(0x391, 0x3AA), *range(0x3B1, 0x3CA))
-    if unicodedata.name(chr(letter), "").startswith("GREEK") and len(unicodedata.name(chr(letter)).split()) == 4
-}
-
-
-def spell(text: str) -> str:
-    """`text` as it is indexed: compounds also in one word (`LU-KV LUKV`), Greek letters by name, Chinese in pairs of signs."""
-    text = _SHORTENED.sub("", _normal(text).translate(_GREEK))
-    text = _COMPOUND.sub(lambda found: f"{found[0]} {''.join(filter(str.isalnum, found[0]))}", text)
-    return _CJK.sub(lambda found: f" {_pairs(found[0])} ", text)
-
-
-def _normal(text: str) -> str:
-    """Composed and compatible characters, without lone surrogates (which no index takes)."""
-    return unicodedata.normalize("NFKC", text).encode("utf-8", "replace").decode("utf-8")
-
-
-def _pairs(run: str) -> str:
-    return " ".join(run[i : i + 2] for i in range(max(1, len(run) - 1)))
 
 
 @lru_cache(maxsize=1)
@@ -117,38 +75,6 @@ def _explained() -> Iterator[None]:
             raise
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise IndexDamaged(f"The keyword index cannot be used ({line[:200]}): run `footnote reindex`.") from error
-
-
-class Vocabulary:
-    """The words of the papers, to find the one that a mistyped word was meant to be. 10 ms a word for those of 50,000 papers."""
-
-    def __init__(self, words: Iterable[tuple[str, int]]) -> None:
-        self._papers = {word: papers for word, papers in words if len(word) >= 3 and word.isalpha()}
-        self._by_length: dict[int, list[str]] = {}
-        for word in self._papers:
-            self._by_length.setdefault(len(word), []).append(word)
-        self._found: dict[str, str | None] = {}
-
-    def nearest(self, word: str) -> str | None:
-        """The word within 1 edit (2 of a word over 6 letters, if it begins alike) with the fewest edits, the same first letter,
-        the most papers; failing these the commonest that `word` begins (`algo`)."""
-        if word not in self._found:
-            if len(self._found) >= REMEMBERED:
-                self._found.clear()
-            self._found[word] = self._search(word)
-        return self._found[word]
-
-    def _search(self, word: str) -> str | None:
-        edits = 1 if len(word) <= 6 else 2
-        lengths = range(len(word) - edits, len(word) + edits + 1)
-        candidates = [known for length in lengths for known in self._by_length.get(length, [])]
-        near = extract(word, candidates, scorer=OSA.distance, score_cutoff=edits, limit=None)
-        likely = [match for match in near if match[1] < 2 or match[0][0] == word[0]]
-        ranked = sorted(likely, key=lambda match: (match[1], match[0][0] != word[0], -self._papers[match[0]], match[0]))
-        if ranked and ranked[0][0] not in _ASKING:
-            return ranked[0][0]
-        longer = [known for known in self._papers if known.startswith(word)]
-        return max(longer, key=lambda known: self._papers[known], default=None)
 
 
 class TantivyIndex:
@@ -227,14 +153,14 @@ class TantivyIndex:
         Lucene and Tantivy have it); a term that occurs nowhere has the highest."""
         searcher = self._index.searcher()
         papers = searcher.num_docs
-        held = {term: min(papers, searcher.doc_freq("whole", term)) for term in _prose().analyze(_asked(text))[:MAX_TERMS]}
+        held = {term: min(papers, searcher.doc_freq("whole", term)) for term in _prose().analyze(asked(text))[:MAX_TERMS]}
         return {term: math.log(1 + (papers - n + 0.5) / (n + 0.5)) for term, n in held.items()}
 
     @_explained()
     def correct(self, question: str) -> str:
         """`question` with each word that occurs nowhere in the papers replaced by the nearest one that does, if there is one."""
         replaced = self._stand_ins(question)
-        return _WORD.sub(lambda found: replaced.get("".join(_words().analyze(found[0])), found[0]), question)
+        return WORD.sub(lambda found: replaced.get("".join(_words().analyze(found[0])), found[0]), question)
 
     @contextmanager
     def _commit(self) -> Iterator[tantivy.IndexWriter]:
@@ -258,9 +184,8 @@ class TantivyIndex:
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, silent), (tantivy.Occur.Should, query)])
 
     def _query(self, question: str) -> tantivy.Query:
-        asked = _asked(question)
-        stand_ins = _asked(" ".join(self._stand_ins(question).values()))
-        weighted = [*self._terms(asked, 1.0), *self._terms(stand_ins, CORRECTED_WEIGHT)]
+        stand_ins = asked(" ".join(self._stand_ins(question).values()))
+        weighted = [*self._terms(asked(question), 1.0), *self._terms(stand_ins, CORRECTED_WEIGHT)]
         if not weighted:
             return tantivy.Query.empty_query()
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in weighted])
@@ -278,11 +203,11 @@ class TantivyIndex:
 
     def _stand_ins(self, question: str) -> dict[str, str]:
         """For each word of `question` that is not English and that the papers lack in every inflection: the nearest."""
-        words = dict.fromkeys(_words().analyze(_normal(question))[:MAX_TERMS])
+        words = dict.fromkeys(_words().analyze(normal(question))[:MAX_TERMS])
         return {word: near for word in words if self._is_unknown(word) and (near := self._nearest(word))}
 
     def _is_unknown(self, word: str) -> bool:
-        if len(word) < 4 or not (word.isascii() and word.isalpha()) or word in _ASKING:
+        if len(word) < 4 or not (word.isascii() and word.isalpha()) or word in ASKING:
             return False
         searcher = self._index.searcher()
         if searcher.doc_freq("words", word) or any(searcher.doc_freq("whole", stem) for stem in _prose().analyze(word)):
@@ -297,16 +222,6 @@ class TantivyIndex:
             known = Vocabulary(self._index.searcher().terms_with_prefix("words", ""))
             self._vocabulary = (generation, known)
         return known.nearest(word)
-
-
-def _asked(question: str) -> str:
-    """`question` as indexed texts are spelled, without the words that only ask; `He` inside a sentence is a name."""
-
-    def kept(found: re.Match[str]) -> str:
-        named = found[0][0].isupper() and found.start() > 0
-        return found[0] if named or found[0].lower() not in _ASKING else ""
-
-    return _WORD.sub(kept, spell(question))
 
 
 def _document(found: IndexedPaper) -> tantivy.Document:

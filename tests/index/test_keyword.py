@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.errors import IndexDamaged
-from rag.index.keyword import SET_LIMIT, TantivyIndex, spell
+from rag.index.keyword import SET_LIMIT, TantivyIndex
 from rag.types import IndexedPaper
 from tests.index.papers import indexed
 
@@ -230,18 +230,3 @@ def ask_everything(index: TantivyIndex) -> None:
     index.correct("compresed")
     index.scores("oja", ["paper-oja"])
     index.search("oja", 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "spelled"),
-    [
-        ("LU-KV", "LU-KV LUKV"),
-        ("low–rank", "low–rank lowrank"),
-        ("Wang's α", "Wang alpha"),
-        ("O'Brien", "O'Brien OBrien"),
-        ("周欣研究", " 周欣 欣研 研究 "),
-        ("the ﬁrst", "the first"),
-    ],
-)
-def test_texts_are_spelled_for_the_index(text: str, spelled: str) -> None:
-    assert spell(text) == spelled
