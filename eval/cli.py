@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from eval import cli_runs
+from eval import cli_calibrate, cli_make, cli_runs
 
 app = typer.Typer(name="eval", no_args_is_help=True, help="Measure retrieval and answers.", pretty_exceptions_enable=False)
 
@@ -46,5 +46,12 @@ def retrieval(
         typer.echo(f"{query_id}  " + "  ".join(f"{name} {value:.3f}" for name, value in values.items()))
 
 
-for command in (cli_runs.questions, cli_runs.gate, cli_runs.report, cli_runs.compare):
+for command in (
+    cli_runs.questions,
+    cli_runs.gate,
+    cli_runs.report,
+    cli_runs.compare,
+    cli_calibrate.calibrate,
+    cli_make.make_questions,
+):
     app.command()(command)

@@ -42,11 +42,13 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class OfKind:
-    """How many claims of a kind were judged, and the share called rightly supported or not, with its Wilson interval."""
+    """How many claims of a kind were judged, the share called rightly supported or not with its Wilson interval, and for a kind
+    of error the AUROC against all supported claims."""
 
     judged: int
     right: float
     interval: Interval | None
+    auroc: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,14 @@ def confusion(pairs: Iterable[tuple[Labelled, ClaimVerdict]]) -> dict[str, dict[
 def of_kind(kind: str, pairs: Sequence[tuple[Labelled, ClaimVerdict]]) -> OfKind:
     """How many of a kind are told rightly."""
     right = [one.is_supported == (verdict.word == "supported") for one, verdict in pairs if one.kind == kind]
-    return OfKind(len(right), round(sum(right) / len(right), 4), wilson(sum(right), len(right)))
+    against = [pair for pair in pairs if pair[0].is_supported or pair[0].kind == kind]
+    only_errors = not any(one.is_supported for one, _ in pairs if one.kind == kind)
+    return OfKind(
+        len(right),
+        round(sum(right) / len(right), 4),
+        wilson(sum(right), len(right)),
+        auroc(against) if only_errors else None,
+    )
 
 
 def auroc(pairs: Sequence[tuple[Labelled, ClaimVerdict]]) -> float | None:

@@ -125,9 +125,12 @@ def quality(one: QualityRow) -> str:
         numbers=range(1, len(words) + 1),
     )
     kinds = table(
-        ["kind of claim", "claims", "told rightly"],
-        [[kind, str(of.judged), f"{of.right:.2f}"] for kind, of in one.by_kind.items()],
-        numbers=(1, 2),
+        ["kind of claim", "claims", "told rightly", "AUROC against supported"],
+        [
+            [kind, str(of.judged), f"{of.right:.2f}", "" if of.auroc is None else f"{of.auroc:.3f}"]
+            for kind, of in one.by_kind.items()
+        ],
+        numbers=(1, 2, 3),
     )
     return (
         f"<h3>{escape(one.name)}, by {escape(one.judge)}</h3><p>{escape(said)}{one.judged} of {one.labelled} claims.</p>"

@@ -156,7 +156,7 @@ def quality_table(summary: Summary) -> str:
         for one in summary.quality
     ]
     kinds = [
-        [f"{one.name}: {kind}", f"{of.judged}", f"{of.right:.3f}", "", ""]
+        [f"{one.name}: {kind}", f"{of.judged}", f"{of.right:.3f}", "", "" if of.auroc is None else f"{of.auroc:.3f}"]
         for one in summary.quality
         for kind, of in one.by_kind.items()
     ]

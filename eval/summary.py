@@ -82,6 +82,7 @@ class KindRow(Row):
 
     judged: int
     right: float
+    auroc: float | None = None
 
 
 class LabelRow(Row):

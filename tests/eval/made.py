@@ -161,16 +161,19 @@ class FakeEngine:
 
 @dataclass
 class FakeLLM:
-    """Gives one reply after the other, the last again and again; `prompts` is what it was told."""
+    """Gives one reply after the other, the last again and again, or fails; `prompts` is what it was told."""
 
     replies: list[str]
     prompts: list[tuple[str, str]] = field(default_factory=list)
     model: str = "fake"
+    fail: Exception | None = None
 
     async def complete(
         self, system: str, user: str, *, json_schema: Mapping[str, object] | None = None, max_tokens: int = 0
     ) -> tuple[str, Usage]:
         self.prompts.append((system, user))
+        if self.fail:
+            raise self.fail
         return (self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]), Usage(100, 10)
 
     def stream(self, system: str, user: str, *, max_tokens: int = 0) -> AsyncGenerator[Delta, None]:

@@ -216,7 +216,7 @@ def test_confusion_is_by_kind_and_scores_give_an_auroc() -> None:
     verdicts = [ClaimVerdict(claim=0, word="supported", score=s) for s in (0.9, 0.2, 0.9)]
     found = compared("local@1", "set", labelled, verdicts)
     assert found.by_kind["x"].right == 1.0 and found.by_kind["y"].right == 0.0
-    assert found.auroc == 0.75
+    assert found.auroc == found.by_kind["y"].auroc == 0.75 and found.by_kind["x"].auroc is None
     assert found.balanced_accuracy == 0.5 and found.kappa == pytest.approx(0)
 
 
