@@ -53,8 +53,13 @@ keys: $(READY)
 eval: $(READY)
 	$(BIN)/footnote --data build/eval eval questions rag/samples/questions.jsonl --papers rag/samples/papers.txt --baseline eval/baseline.json
 
+# Ten minutes of an idle machine. The papers: JSON Lines (.gz) with id, title, abstract, tldr, authors, venue and year, 50,000 of them.
+PAPERS ?= ../shared/data/papers50k.jsonl.gz
 bench: $(READY)
-	$(BIN)/footnote eval bench
+	@test -f "$(PAPERS)" || { echo "no papers at $(PAPERS): make bench PAPERS=FILE" >&2; exit 1; }
+	$(BIN)/python -m eval.bench_embedding $(PAPERS)
+	$(BIN)/python -m eval.bench_retrieval $(PAPERS) --data build/bench
+	$(BIN)/python -m eval.bench_http build/bench $(PAPERS)
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
