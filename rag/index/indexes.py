@@ -87,9 +87,9 @@ class Indexes:
         """The revision that both indexes have reached; -1 when one cannot be used. Raises IndexUnavailable."""
         return min(self.keyword.keeper.reached(), self.dense.keeper.reached())
 
-    def catch_up(self, revision: int | None = None) -> bool:
+    def catch_up(self, revision: int | None = None, *, patience: float = PATIENCE_SECONDS) -> bool:
         """Brings the indexes to `revision` (the catalogue's own if None), or waits until the process that has them does. False
-        when that does not happen in PATIENCE_SECONDS, or Chroma does not answer."""
+        when they make no headway for `patience` seconds, or Chroma does not answer."""
         target = self._catalogue.revision() if revision is None else revision
         best, deadline = -2, 0.0
         while True:
@@ -101,7 +101,7 @@ class Indexes:
             if reached >= target:
                 return True
             if reached > best:
-                best, deadline = reached, time.monotonic() + PATIENCE_SECONDS
+                best, deadline = reached, time.monotonic() + patience
             elif time.monotonic() > deadline:
                 return False
             time.sleep(POLL_SECONDS / 5)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -150,17 +152,14 @@ def test_catching_up_leaves_the_indexes_to_others(open_one: Callable[[], Indexes
         assert one.reached() == n + 1
 
 
-def test_waiting_for_a_holder_that_does_nothing_ends(
-    open_one: Callable[[], Indexes], catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rag.index.indexes.PATIENCE_SECONDS", 0.5)
+def test_waiting_for_a_holder_that_does_nothing_ends(open_one: Callable[[], Indexes], catalogue: Catalogue) -> None:
     take(catalogue, 0, 1)
     holder, other = open_one(), open_one()
     assert holder.searched() == 1
     holder._stop.set()
     take(catalogue, 1, 2)
     time.sleep(0.6)
-    assert not other.catch_up()
+    assert not other.catch_up(patience=0.5)
 
 
 def break_nothing(index: Path) -> None:
@@ -329,3 +328,32 @@ def test_opening_touches_and_imports_nothing(tmp_path: Path) -> None:
         "assert 'chromadb' not in sys.modules; assert not (data / 'index').exists()"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True)
+
+
+def test_many_threads_search_while_papers_come_in(indexes: Indexes, catalogue: Catalogue) -> None:
+    (first,) = take(catalogue, 0, 1)
+    assert indexes.searched() == 1
+    (paper,) = catalogue.indexed([first], EMBEDDER.model)
+    vectors = paper.vectors
+    assert vectors is not None
+    done = threading.Event()
+
+    def search() -> int:
+        times = 0
+        while not done.is_set():
+            assert indexes.dense.search(vectors[0], 3)[0][0] == first
+            assert indexes.dense.search(vectors[0], 3, [first])[0][0] == first
+            assert indexes.keyword.search("word0", 3)[0][0] == first
+            times += 1
+        return times
+
+    with ThreadPoolExecutor(4) as threads:
+        searches = [threads.submit(search) for _ in range(4)]
+        try:
+            for start in range(1, 1001, 100):
+                take(catalogue, start, start + 100)
+                assert indexes.catch_up()
+        finally:
+            done.set()
+        assert all(one.result() > 0 for one in searches)
+    assert indexes.dense._chroma.count() == 1001
