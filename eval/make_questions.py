@@ -1,5 +1,8 @@
-"""New held-out questions from papers, by an LLM. A question is kept only if the words it rests on stand in the paper, if it cannot
-be answered without the paper, and if none of it stands in a prompt or another text that a model is shown."""
+"""New held-out questions from papers, by an LLM.
+
+A question is kept only if the words it rests on stand in the paper, if it cannot be answered without the paper, and if none of it
+stands in a prompt or another text that a model is shown.
+"""
 
 from __future__ import annotations
 

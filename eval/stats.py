@@ -80,7 +80,7 @@ def wilson(successes: int, trials: int) -> Interval | None:
     share, shrink = successes / trials, 1 + z**2 / trials
     middle = (share + z**2 / (2 * trials)) / shrink
     half = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / shrink
-    return Interval(max(0.0, middle - half), min(1.0, middle + half))
+    return Interval(middle - half if successes else 0.0, middle + half if successes < trials else 1.0)
 
 
 @dataclass(frozen=True, slots=True)

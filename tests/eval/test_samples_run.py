@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from eval.driver import Finished, Plan, ask_set
 from eval.figures import CIRCULAR
-from eval.gate import hold_baseline, read_baseline
+from eval.gate import Bound, hold_baseline, read_baseline
 from eval.judges import LocalJudge
 from eval.page import to_html
 from eval.report import to_json, to_markdown, to_text
@@ -155,6 +155,16 @@ def test_the_command_line_goes_on_gates_and_reports(finished: Finished, data: Pa
     (out / "answers.jsonl").write_bytes(b"".join(lines[:-1]))
     code, said = footnote("gate", out, "--min", "marker_validity=1")
     assert code == 1 and "every question asked" in said
+
+
+def test_a_run_until_decided_stops_early_and_says_which_way(data: Path) -> None:
+    for least, way in ((0.5, True), (0.999, None)):
+        plan = Plan(QUESTIONS, papers=(PAPERS,), bounds=(Bound("gold_in_top_5", least, "min"),), until_decided=True, seed=1)
+        plan = replace(plan, out=data / f"until-{least}")
+        found = ask_set(Settings(data=data), plan)
+        assert found.deciding is not None and found.deciding.decided is way
+        assert (len(found.run.records) < len(found.run.questions)) == (way is not None)
+        assert found.deciding.asked <= len(found.run.records)
 
 
 def test_a_judgement_file_holds_one_line_a_question(finished: Finished) -> None:
