@@ -10,7 +10,8 @@ import { supportButton, supportSummary } from "./support.js";
 
 const SLOW_AFTER = 8_000;
 const FULL_TEXT = "The abstracts do not say; the full text may";
-const ITEM = /^\s*([-*•]|\d+[.)])\s/;
+const BULLET = /^\s*[-*•]\s+/;
+const NUMBERED = /^\s*\d+[.)]\s/;
 const LAST_WORD = /(?:[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{P}]{0,20}|.)\p{P}{0,2}$/u;
 let made = 0;
 
@@ -69,10 +70,10 @@ export class Exchange {
 
   written(sentence) {
     const body = sentence.text.trimEnd();
-    const item = ITEM.test(body);
-    const line = h("span", { class: `sentence ${sentence.support}${item ? " item" : ""}` });
+    const kind = BULLET.test(body) ? "bullet" : NUMBERED.test(body) ? "numbered" : null;
+    const line = h("span", { class: ["sentence", sentence.support, kind && `item ${kind}`].filter(Boolean).join(" ") });
     let glue = null;
-    for (const part of partsOf(body, sentence.markers)) {
+    for (const part of partsOf(body.replace(BULLET, ""), sentence.markers)) {
       if (typeof part === "number") {
         glue ??= glued(line);
         glue.append(this.marker(part, sentence));
@@ -85,7 +86,7 @@ export class Exchange {
       const button = supportButton(sentence, (event) => this.openCheck(sentence, event.currentTarget));
       (sentence.support === "ok" ? glue ?? line : line).append(button);
     }
-    return item ? [line] : [line, sentence.text.slice(body.length)];
+    return kind ? [line] : [line, sentence.text.slice(body.length)];
   }
 
   marker(marker, sentence) {

@@ -50,7 +50,7 @@ function show(exchange, name, data) {
   if (name === "papers") exchange.found(data);
   if (name === "sentence") {
     exchange.add(data.sentence, data.new_citations);
-    announce(data.sentence.text);
+    announce(data.sentence.text.replace(/\s*\[\d+\]/g, "").trim());
   }
   if (name === "answer") {
     exchange.done(data);
@@ -161,6 +161,12 @@ async function openPaper() {
   }
 }
 
+/** Names for the filters to suggest, from the first papers on the shelf. */
+async function suggest() {
+  const page = await get(`${API}/papers?limit=100`).catch(() => ({ papers: [] }));
+  learn(page.papers);
+}
+
 function toggleMenu(open) {
   byId("menu").setAttribute("aria-expanded", String(open));
   document.body.classList.toggle("menu-open", open);
@@ -184,6 +190,7 @@ byId("question").addEventListener("keydown", (event) => {
   event.preventDefault();
   submit();
 });
+byId("filters").addEventListener("toggle", suggest, { once: true });
 byId("stop").addEventListener("click", () => {
   running?.abort();
   byId("question").focus();
