@@ -2,8 +2,8 @@
 
 Questions with a known paper are asked three times: of the whole shelf (an answer is there), of the shelf without that paper (it
 is not in the papers), and with the sentences that bear the answer taken out of it (the paper is there, the answer is not). Two
-logistic models are fitted on what `rag.decide.signals` sees, cross-validated by question; each threshold refuses at most
-`--refuse` of all answerable questions. Unanswerable questions of the set are held out: they only tell how well it came out.
+logistic models are fitted on what `rag.decide.signals` sees, cross-validated by question; each threshold refuses a
+chosen share of all answerable questions. Unanswerable questions of the set are held out: they only tell how well it came out.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from rag.retrieve import fused
 from rag.settings import read_settings
 from rag.types import Filters, Retrieved, Turn
 from rag.understand import understand
+from rag.word_vectors import WordVectors
 
 RELEVANT = ("score", "lead", "coverage", "missing_names")
 ANSWERED = ("meaning", "sentence_coverage", "number_missing")
@@ -58,13 +59,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("questions", type=Path)
     parser.add_argument("papers", type=Path, nargs="+")
-    parser.add_argument("--refuse", type=float, default=0.05, help="share of answerable questions each threshold may refuse")
+    share = "share of all answerable questions that may be refused for want of "
+    parser.add_argument("--refuse-relevant", type=float, default=0.055, help=share + "a paper on the subject")
+    parser.add_argument("--refuse-answered", type=float, default=0.05, help=share + "an answer in the paper that is named")
     parser.add_argument("--out", type=Path, default=CALIBRATION)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, open_library(read_settings(data=Path(folder))) as library:
         library.ingest(files(given.papers))
         cases = list(all_cases(library, read_questions(given.questions)))
-    fitted = calibrated(cases, given.refuse)
+    fitted = calibrated(cases, given.refuse_relevant, given.refuse_answered)
     given.out.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf8")
     print(json.dumps(fitted["figures"], indent=1))
 
@@ -121,9 +124,9 @@ def digest(found: Retrieved) -> str:
 
 
 def seen(library: Library, text: str, papers: Sequence[Retrieved]) -> Signals:
-    weigh = library.indexes.keyword.weights
+    weigh, words = library.indexes.keyword.weights, WordVectors(library.embedder)
     best = match(text, papers[0], weigh)
-    return signals(text, papers, best, lambda found: meaning_coverage(text, found, weigh, library.embedder))
+    return signals(text, papers, best, lambda found: meaning_coverage(text, found, weigh, words))
 
 
 def without_answer(library: Library, text: str, found: Retrieved, points: Sequence[str]) -> Retrieved | None:
@@ -141,12 +144,12 @@ def without_answer(library: Library, text: str, found: Retrieved, points: Sequen
     return fused(left, cosines, found.keyword)
 
 
-def calibrated(cases: Sequence[Case], refuse: float) -> dict[str, object]:
+def calibrated(cases: Sequence[Case], refuse_relevant: float, refuse_answered: float) -> dict[str, object]:
     """The content of abstention.json."""
     about_one = [case for case in cases if case.is_about_one]
-    relevant, relevant_figures = fit(RELEVANT, cases, "whole", "paper away", refuse)
+    relevant, relevant_figures = fit(RELEVANT, cases, "whole", "paper away", refuse_relevant)
     whole = sum(case.kind == "whole" for case in cases)
-    share = refuse * whole / sum(case.kind == "whole" for case in about_one)
+    share = refuse_answered * whole / sum(case.kind == "whole" for case in about_one)
     answered, answered_figures = fit(ANSWERED, about_one, "whole", "sentence away", share)
     answered["weights"]["full_text_matter"] = FULL_TEXT_MATTER  # type: ignore[index]  # ours, three lines above
     hopeless = min(case.seen.score for case in cases if case.kind == "whole") * 0.9

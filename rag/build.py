@@ -81,9 +81,10 @@ class Library:
         from rag.understand_llm import LLMUnderstanding
         from rag.verify import LocalVerifier
         from rag.verify_llm import LLMVerifier
+        from rag.word_vectors import WordVectors
 
         words = self.embedder if self.settings.embedding == "local" else LocalEmbedder()
-        extractive = ExtractiveGenerator(self.indexes.keyword.weights, self.embedder, words)
+        extractive = ExtractiveGenerator(self.indexes.keyword.weights, self.embedder, WordVectors(words))
         local = LocalVerifier(words, self.indexes.keyword, vectors_of=self.embedder.model)
         llm = self.llm
         return QueryEngine(

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag.protocols import Embedder
 from rag.types import Retrieved, surname
+from rag.word_vectors import WordVectors
 
 Weigh = Callable[[str], Mapping[str, float]]
 """The content terms of a text, each with its inverse document frequency: `KeywordIndex.weights`."""
@@ -108,7 +108,7 @@ def is_rare(terms: set[str], weights: Mapping[str, float], weigh: Weigh) -> bool
     return any(weights.get(term, 0.0) >= RARE * unseen for term in terms)
 
 
-def meaning_coverage(question: str, matched: Match, weigh: Weigh, embedder: Embedder) -> float:
+def meaning_coverage(question: str, matched: Match, weigh: Weigh, vectors: WordVectors) -> float:
     """As coverage of the asked terms, but a term the paper lacks counts as far as the paper's nearest word means the same:
     0 below a cosine of UNRELATED, 1 from SYNONYM on. In [0, 1]."""
     total = sum(matched.asked.values())
@@ -118,8 +118,8 @@ def meaning_coverage(question: str, matched: Match, weigh: Weigh, embedder: Embe
     words = sorted({word for word in WORD.findall(matched.found.found.text.casefold()) if weigh(word)})
     if not words:
         return 0.0
-    known = embedder.embed_texts(words)
-    sought = embedder.embed_texts([spelled.get(term, term) for term in matched.missing])
+    known = vectors.of(words)
+    sought = vectors.of([spelled.get(term, term) for term in matched.missing])
     nearest = (known @ sought.T).max(axis=0)
     lost = sum(
         matched.asked[term] * (1 - min(1.0, max(0.0, (float(cosine) - UNRELATED) / (SYNONYM - UNRELATED))))

@@ -20,6 +20,7 @@ from rag.scripts import is_latin
 from rag.spelling import is_english
 from rag.text import clean, split_sentences
 from rag.types import Filters, IndexedPaper, Paper, Retrieved
+from rag.word_vectors import WordVectors
 
 ABSTRACT = "We propose XRPO, which allocates rollouts. It converges 2.7 times sooner than GRPO on maths tasks."
 COMMON = {"paper", "tasks", "maths"}
@@ -83,7 +84,7 @@ class Synonyms:
 
 def test_a_word_in_other_words_counts_for_the_meaning() -> None:
     found = match("faster rollouts", retrieved("Rollouts come sooner."), weigh)
-    assert meaning_coverage("faster rollouts", found, weigh, Synonyms()) == 1.0  # type: ignore[arg-type]  # enough of one
+    assert meaning_coverage("faster rollouts", found, weigh, WordVectors(Synonyms())) == 1.0  # type: ignore[arg-type]  # enough of one
     assert found.coverage < 1.0
 
 
@@ -178,7 +179,7 @@ def test_nothing_found_is_hopeless() -> None:
 
 def test_papers_near_the_best_are_listed() -> None:
     papers = [retrieved(score=score) for score in (0.5, 0.45, 0.2)]
-    assert worth_listing(papers) == [0, 1]
+    assert worth_listing(papers, [2, 1, 0]) == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -197,8 +198,8 @@ def test_a_sentence_gets_its_marker_before_the_full_stop(sentence: str, expected
 def test_scores_are_fused_from_whole_two_sentences_and_words() -> None:
     paper = retrieved().found
     one = fused(paper, np.array([0.4, 0.2, 0.6], dtype=np.float32), 0.3)
-    assert one.dense == pytest.approx(0.5 * 0.4 + 0.5 * 0.4)
-    assert one.score == pytest.approx(2 / 3 * one.dense + 1 / 3 * 0.3)
+    assert one.dense == pytest.approx(0.5 * 0.4 + 0.375 * 0.6 + 0.125 * 0.2)
+    assert one.score == pytest.approx(0.6 * one.dense + 0.4 * 0.3)
     assert one.sentence_scores == pytest.approx((0.2, 0.6))
 
 
