@@ -79,14 +79,16 @@ export class Exchange {
         glue.append(this.marker(part, sentence));
       } else {
         glue = null;
-        line.append(write(h("span"), part));
+        line.append(...emphasised(part));
       }
     }
     if (this.status !== "not_in_corpus") {
       const button = supportButton(sentence, (event) => this.openCheck(sentence, event.currentTarget));
       (sentence.support === "ok" ? glue ?? line : line).append(button);
     }
-    return kind ? [line] : [line, sentence.text.slice(body.length)];
+    const space = sentence.text.slice(body.length);
+    const paragraph = /\n\s*\n/.test(space);
+    return [line, paragraph ? h("span", { class: "gap" }) : kind ? "" : space];
   }
 
   marker(marker, sentence) {
@@ -281,12 +283,18 @@ function partsOf(body, markers) {
   return [...parts, body.slice(at)].filter((part) => part !== "");
 }
 
+/** A text as elements: models write `**words**` though they are asked not to. */
+function emphasised(text) {
+  const parts = text.split(/\*\*([^*\n]+)\*\*/);
+  return parts.map((part, place) => part && write(h(place % 2 ? "strong" : "span"), part)).filter(Boolean);
+}
+
 /** A piece at the end of a line's text that never breaks, holding its last word, for the markers that belong to it. */
 function glued(line) {
   const before = line.lastChild;
   const word = before && !before.textContent.includes("$") ? LAST_WORD.exec(before.textContent)[0] : "";
   if (word) before.textContent = before.textContent.slice(0, -word.length);
-  const glue = h("span", { class: "glue" }, h("span", {}, word));
+  const glue = h("span", { class: "glue" }, h(before?.localName ?? "span", {}, word));
   line.append(glue);
   return glue;
 }

@@ -308,6 +308,18 @@ def test_enter_while_composing_a_word_sends_nothing(site: Site, library: FakeLib
     expect(answer.locator(".question")).to_have_attribute("lang", "zh")
 
 
+def test_paragraphs_stand_apart_and_words_between_double_stars_are_strong(site: Site, library: FakeLibrary) -> None:
+    otters = library.catalogue.list()[0]
+    library.engine.change = change(
+        cited("They **sort** by A* [1].\n\n", otters, OTTERS), cited("So <b>there</b> [1].", otters, OTTERS)
+    )
+    answer = site.answered("Which?")
+    expect(answer.locator(".sentence strong")).to_have_text("sort")
+    expect(answer.locator(".sentence")).to_have_text(["They sort by A*.1", "So <b>there</b>.1"])
+    boxes = [answer.locator(".marker").nth(n).bounding_box() for n in (0, 1)]
+    assert boxes[0] and boxes[1] and boxes[1]["y"] - boxes[0]["y"] > 35, "an empty line between the paragraphs"
+
+
 def test_a_list_keeps_its_items_apart_and_markers_stand_behind_the_stop(site: Site, library: FakeLibrary) -> None:
     otters, crows, _ = library.catalogue.list()
     first = cited("- First [1].\n", otters, OTTERS)
