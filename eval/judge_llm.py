@@ -231,8 +231,8 @@ def verdict(id_: str, asked: Submitted) -> ClaimVerdict:
     if word == "supported" and not sentence.markers:
         word, reason = "not_stated", "cites nothing"
     cited = [asked.papers[marker] for marker in sentence.markers if marker in asked.papers]
-    if word == "supported" and not any(find_quote(paper.abstract, said.quote) for paper in cited):
-        word, reason = "partly", "the judge's quotation does not stand in a cited abstract"
+    if word == "supported" and not any(stands_in(said.quote, paper, sentence) for paper in cited):
+        word, reason = "partly", "the judge's quotation does not stand in a cited paper"
     supported = word == "supported"
     return ClaimVerdict(
         claim=place,
@@ -245,6 +245,14 @@ def verdict(id_: str, asked: Submitted) -> ClaimVerdict:
         quote=said.quote,
         reason=" ".join(reason.split())[:200],
     )
+
+
+def stands_in(quote: str, paper: PaperRow, sentence: SentenceRow) -> bool:
+    """Whether the quotation is the abstract's, or for a sentence on authors, year and the like, one of the paper's fields."""
+    if find_quote(paper.abstract, quote):
+        return True
+    fields = " | ".join(map(str, (paper.title, ", ".join(paper.authors), paper.year, paper.venue, paper.category)))
+    return sentence.basis == "metadata" and bool(quote.strip()) and quote.casefold() in fields.casefold()
 
 
 def needs(marker: int, said: SaidOfSentence, sentence: SentenceRow) -> bool:

@@ -98,6 +98,16 @@ async def test_other_papers_shown_that_bear_it_out_are_named_by_their_hash() -> 
     assert found.claims[0].elsewhere == (PID["b"], PID["c"])
 
 
+async def test_a_sentence_on_authors_is_held_against_the_fields_and_no_other_is() -> None:
+    of = answer(("Larkspur is by Ada Li", "a"))
+    paper = PAPERS["a"].model_copy(update={"authors": ("Ada Li",)})
+    for basis, word in (("metadata", "supported"), ("abstract", "partly")):
+        row = of.sentences[0].model_copy(update={"basis": basis})
+        given_ = of.model_copy(update={"sentences": (row,), "citations": (of.citations[0].model_copy(update={"paper": paper}),)})
+        found = await LLMJudge(FakeLLM([reply(said("s1", quote="Ada Li"))])).judge(question(), given_)
+        assert found.claims[0].word == word
+
+
 async def test_an_abstention_is_not_sent() -> None:
     llm = FakeLLM(["never"])
     assert (await LLMJudge(llm).judge(ASKED, REFUSED)).claims == ()
