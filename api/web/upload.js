@@ -3,6 +3,7 @@ import { byId, h, plural } from "./dom.js";
 import { API, authorization, keyFor, newKey, readTrouble, Trouble, UNREACHABLE } from "./server.js";
 
 const MOST_LISTED = 100;
+const MOST_MEGABYTES = 99; // the server takes 100 MiB, the form around the files included, and hangs up beyond
 let sending = null;
 
 /** Opens the dialog; `added` is called after an upload. */
@@ -32,6 +33,9 @@ export function onAdded(added) {
 
 /** The ingest report. Asks for an admin key and sends again where one is needed. */
 async function upload(files) {
+  if (files.reduce((sum, file) => sum + file.size, 0) > MOST_MEGABYTES * 2 ** 20) {
+    throw new Trouble(`More than ${MOST_MEGABYTES} MB at once: add files in parts, or on the server by \`footnote ingest\`.`);
+  }
   for (;;) {
     const kind = "admin";
     const { status, text, retryAfter } = await send(files, authorization(kind));

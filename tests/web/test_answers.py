@@ -88,11 +88,12 @@ def test_what_a_paper_says_is_text_and_never_markup(open_site: OpenSite, tmp_pat
 def test_formulas_are_drawn_and_quotes_keep_their_places(open_site: OpenSite, tmp_path: Path) -> None:
     library = fake_library(tmp_path / "hard", HARD)
     bound = library.catalogue.list()[1]
-    library.engine.change = change(cited("It is $n^2$ [1].", bound, "A bound of $O(\\sqrt{n})$ holds"))
+    library.engine.change = change(cited("𝒳 is $n^2$ [1].", bound, "A bound of $O(\\sqrt{n})$ holds"))
     site = open_site(use=library)
     page = site.open()
     answer = site.answered("Which bound?")
     expect(answer.locator(".sentence math")).to_have_text("n2")
+    expect(answer.locator(".sentence")).to_have_text("𝒳 is n2.1")
     answer.locator(".marker").click()
     expect(page.locator("mark math msqrt")).to_have_text("n")
     expect(page.locator("mark")).to_have_text("A bound of O(n) holds")

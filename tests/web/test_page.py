@@ -16,6 +16,7 @@ from tests.web.conftest import OpenSite, Site
 from tests.web.papers import change, cited
 
 PHONE = {"viewport": {"width": 375, "height": 740}, "has_touch": True}
+FITS = "element => element.scrollWidth <= element.clientWidth"
 NEW = {"title": "Slow snails", "abstract": "Snails are slow when it is dry.", "authors": ["Shell, Bo"], "year": 2022}
 
 
@@ -119,6 +120,19 @@ def test_the_progress_of_an_upload_is_shown(site: Site) -> None:
     page.get_by_role("button", name="Add papers").first.click()
     expect(page.get_by_role("button", name="Add", exact=True)).to_be_enabled()
     held[0].abort()
+
+
+def test_more_than_the_server_takes_is_not_even_sent(site: Site) -> None:
+    site.page.get_by_role("button", name="Add papers").first.click()
+    site.page.get_by_label("Files").evaluate(
+        """input => {
+            const files = new DataTransfer();
+            files.items.add(new File([new ArrayBuffer(100 * 2 ** 20)], "all.json"));
+            input.files = files.files;
+        }"""
+    )
+    site.page.get_by_role("button", name="Add", exact=True).click()
+    expect(site.page.locator("#upload-report")).to_contain_text("More than 99 MB at once")
 
 
 def test_an_upload_of_which_nothing_can_be_taken_lists_why(site: Site) -> None:
@@ -311,6 +325,7 @@ def test_a_phone_never_scrolls_sideways(open_site: OpenSite, library: FakeLibrar
     page.get_by_label("Venue", exact=True).fill(long)
     page.keyboard.press("Enter")
     site.check_width()
+    assert page.locator(".fields").evaluate(FITS)
     page.locator("#filters summary").click()
     answer.get_by_role("button", name="Helpful", exact=True).click()
     answer.locator(".comment").wait_for()
@@ -319,7 +334,7 @@ def test_a_phone_never_scrolls_sideways(open_site: OpenSite, library: FakeLibrar
     page.locator("mark").wait_for()
     page.locator("#source math").wait_for()
     site.check_width()
-    assert page.locator("#source").evaluate("element => element.scrollWidth <= element.clientWidth")
+    assert page.locator("#source").evaluate(FITS)
     page.get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Conversations").click()
     expect(page.get_by_role("link", name="New conversation")).to_be_visible()
