@@ -147,7 +147,7 @@ class Asking:
     async def _judgement(self, question: Question, record: Record, before: Judgement | None) -> Judgement | None:
         if self.judge is None or self._judgements is None or record.answer is None:
             return None
-        key = judgement_key(self.judge.name, question, record.answer)
+        key = judgement_key(self.judge.name, question, record.answer, self.manifest.papers_digest)
         if before and before.key == key and not before.error:
             return before
         kept = read_cached(self.cache, key, Judgement)

@@ -14,9 +14,9 @@ from scipy import stats  # type: ignore[import-untyped]  # ships no types
 
 from eval.answers import read_cached, write_cached
 from eval.datasets import rows
-from eval.judges import Judge, judgement_key
+from eval.judges import Judge, LocalJudge, judgement_key
 from eval.question_set import Question
-from eval.runs import AnswerRow, CitationRow, ClaimVerdict, Judgement, PaperRow, ScoredRow, SentenceRow
+from eval.runs import AnswerRow, CitationRow, ClaimVerdict, Judgement, PaperRow, ScoredRow, SentenceRow, digest_of
 from eval.stats import Interval, balanced_accuracy, cohen_kappa, wilson
 from rag.errors import FootnoteError
 from rag.text import split_sentences
@@ -24,6 +24,9 @@ from rag.text import split_sentences
 CANARIES = Path(__file__).with_name("canaries.jsonl")
 
 AT_ONCE = 4
+
+A_LIBRARY = 50
+"""Texts from which a labelled set is a library of its own to the local judge, as its papers would be around a claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +78,14 @@ async def measure_judge(judge: Judge, files: Sequence[Path], cache: Path) -> lis
 async def quality(judge: Judge, file: Path, cache: Path) -> Quality:
     """Raises InputError."""
     labelled = read_labelled(file)
-    gate = asyncio.Semaphore(AT_ONCE)
+    texts = {one.evidence for one in labelled}
+    if isinstance(judge, LocalJudge) and len(texts) >= A_LIBRARY:
+        judge = judge.among(sorted(texts))
+    gate, library = asyncio.Semaphore(AT_ONCE), digest_of(sorted(texts))
 
     async def said(one: Labelled) -> ClaimVerdict:
         async with gate:
-            return await word_on(judge, one, cache)
+            return await word_on(judge, one, cache, library)
 
     verdicts = await asyncio.gather(*map(said, labelled))
     return compared(judge.name, file.name.split(".")[0], labelled, verdicts)
@@ -97,10 +103,10 @@ def read_labelled(file: Path) -> list[Labelled]:
     ]
 
 
-async def word_on(judge: Judge, one: Labelled, cache: Path) -> ClaimVerdict:
+async def word_on(judge: Judge, one: Labelled, cache: Path, library: str) -> ClaimVerdict:
     """The judge's verdict on a claim that cites its evidence; `unjudged` where it failed."""
     question, answer = Question(id="claim", question="Is it so?", kind="unanswerable"), as_answer(one)
-    key = judgement_key(judge.name, question, answer)
+    key = judgement_key(judge.name, question, answer, library)
     kept = read_cached(cache, key, Judgement)
     if kept is None:
         try:

@@ -13,6 +13,7 @@ from typing import Protocol
 from eval.measures import claims_of
 from eval.question_set import Question
 from eval.runs import AnswerRow, ClaimVerdict, Judgement, PaperRow, SentenceRow, Word, digest_of
+from rag.index.keyword import TantivyIndex
 from rag.markers import without_markers
 from rag.passages import prepare
 from rag.protocols import Embedder
@@ -90,6 +91,13 @@ class LocalJudge:
     @property
     def name(self) -> str:
         return self._verifier.name
+
+    def among(self, texts: Sequence[str]) -> LocalJudge:
+        """The same judge in a library of these texts: what a word weighs is told by the papers around it."""
+        corpus = TantivyIndex(None)
+        papers = sorted(set(texts))
+        corpus.apply([prepare(Paper(f"paper-{number:06d}", text)) for number, text in enumerate(papers)], [])
+        return LocalJudge(self._embedder, corpus)
 
     async def judge(self, question: Question, answer: AnswerRow) -> Judgement:
         """Sees no contradictions: what is not supported is `partly` or `not_stated`, and whether a forbidden thing is said or
@@ -178,7 +186,7 @@ def with_vectors(paper: Paper, embedder: Embedder) -> IndexedPaper:
     return IndexedPaper(paper, found.text, found.sentences, embedder.embed_texts(["", *(one.text for one in found.sentences)]))
 
 
-def judgement_key(judge: str, question: Question, answer: AnswerRow) -> str:
-    """What a judgement depends on: the judge, the answer and the reference."""
+def judgement_key(judge: str, question: Question, answer: AnswerRow, library: str = "") -> str:
+    """What a judgement depends on: the judge, the answer, the reference, and the library that tells how much a word weighs."""
     said = answer.model_dump(mode="json", exclude={"timings_ms", "usage"})
-    return digest_of([judge, question.question, question.points, question.must_not, said])
+    return digest_of([judge, library, question.question, question.points, question.must_not, said])
