@@ -24,6 +24,7 @@ from sklearn.model_selection import GroupKFold, cross_val_predict  # type: ignor
 
 from rag.build import Library, open_library
 from rag.decide import CALIBRATION, CLEAR_LEAD, Signals, calibration, signals
+from rag.extract import by_meaning
 from rag.filters import Names
 from rag.ingest import files
 from rag.match import match, meaning_coverage, places_by_author
@@ -60,7 +61,7 @@ def main() -> None:
     parser.add_argument("questions", type=Path)
     parser.add_argument("papers", type=Path, nargs="+")
     share = "share of all answerable questions that may be refused for want of "
-    parser.add_argument("--refuse-relevant", type=float, default=0.055, help=share + "a paper on the subject")
+    parser.add_argument("--refuse-relevant", type=float, default=0.052, help=share + "a paper on the subject")
     parser.add_argument("--refuse-answered", type=float, default=0.05, help=share + "an answer in the paper that is named")
     parser.add_argument("--out", type=Path, default=CALIBRATION)
     given = parser.parse_args()
@@ -125,8 +126,9 @@ def digest(found: Retrieved) -> str:
 
 def seen(library: Library, text: str, papers: Sequence[Retrieved]) -> Signals:
     weigh, words = library.indexes.keyword.weights, WordVectors(library.embedder)
-    best = match(text, papers[0], weigh)
-    return signals(text, papers, best, lambda found: meaning_coverage(text, found, weigh, words))
+    ranked = [papers[place] for place in by_meaning(text, papers, weigh, words)]
+    best = match(text, ranked[0], weigh)
+    return signals(text, ranked, best, lambda found: meaning_coverage(text, found, weigh, words))
 
 
 def without_answer(library: Library, text: str, found: Retrieved, points: Sequence[str]) -> Retrieved | None:

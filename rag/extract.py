@@ -83,12 +83,12 @@ class ExtractiveGenerator:
         self, question: str, standalone: str, papers: Sequence[Retrieved], by_author: Sequence[int]
     ) -> Iterator[Piece]:
         wants_one = intent_of(question) == "explain"
-        status = "answered" if by_author else self._decided(question, standalone, papers)
-        yield Decided(status, (1,) if status == "needs_full_text" else ())
+        order = by_meaning(standalone, papers, self._weigh, self._words)
+        status = "answered" if by_author else self._decided(question, standalone, [papers[place] for place in order])
+        yield Decided(status, (order[0] + 1,) if status == "needs_full_text" else ())
         if status != "answered":
             return
         matches = self._focused(question, standalone, papers)
-        order = self._by_meaning(standalone, papers)
         listing = not wants_one or len(by_author) > 1
         chosen = by_author[:MOST_LISTED] or (worth_listing(papers, order) if listing else rivals(matches, order))
         if len(chosen) == 1:
@@ -103,15 +103,6 @@ class ExtractiveGenerator:
         one_paper = intent_of(question) == "explain" and question == standalone
         return decide(self._signals(standalone, papers, best), one_paper=one_paper)
 
-    def _by_meaning(self, question: str, papers: Sequence[Retrieved]) -> list[int]:
-        """Places of the papers, best first: where none leads clearly, the first few are compared word by word as well."""
-        places = list(range(len(papers)))
-        if len(papers) < 2 or papers[0].score - papers[1].score >= CLEAR_LEAD or not is_latin(question):
-            return places
-        held = [match(question, paper, self._weigh) for paper in papers[:COMPARED]]
-        scores = [one.found.score + MEANING_SHARE * meaning_coverage(question, one, self._weigh, self._words) for one in held]
-        return sorted(places[: len(held)], key=lambda place: -scores[place]) + places[len(held) :]
-
     def _signals(self, question: str, papers: Sequence[Retrieved], best: Match) -> Signals:
         return signals(question, papers, best, lambda found: meaning_coverage(question, found, self._weigh, self._words))
 
@@ -121,6 +112,16 @@ class ExtractiveGenerator:
             return [match(question, paper, self._weigh) for paper in papers]
         vector = self._embedder.embed_question(question)
         return [match(question, refocused(paper, vector), self._weigh) for paper in papers]
+
+
+def by_meaning(question: str, papers: Sequence[Retrieved], weigh: Weigh, words: WordVectors) -> list[int]:
+    """Places of the papers, best first: where none leads clearly, the first few are compared word by word as well."""
+    places = list(range(len(papers)))
+    if len(papers) < 2 or papers[0].score - papers[1].score >= CLEAR_LEAD or not is_latin(question):
+        return places
+    held = [match(question, paper, weigh) for paper in papers[:COMPARED]]
+    scores = [one.found.score + MEANING_SHARE * meaning_coverage(question, one, weigh, words) for one in held]
+    return sorted(places[: len(held)], key=lambda place: -scores[place]) + places[len(held) :]
 
 
 def refocused(paper: Retrieved, vector: Vectors) -> Retrieved:
