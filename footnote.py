@@ -9,16 +9,20 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from rag.errors import FootnoteError
+
+if TYPE_CHECKING:
+    from rag.doctor import Finding
+    from rag.settings import Settings
 
 READER_GONE = 141
 """128 + SIGPIPE, what other Unix commands end with in `footnote papers list | head`."""
@@ -69,14 +73,21 @@ def explain(error: Exception) -> str:
 app = typer.Typer(cls=Rooms, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
+def examine_doors(settings: Settings) -> Iterator[Finding]:
+    """What `footnote doctor` tells of `api`."""
+    yield from importlib.import_module("api.doctor").examine(settings)
+
+
 @app.callback()
 def footnote(
+    context: typer.Context,
     data: Annotated[Path | None, typer.Option("--data", help="The data folder (FOOTNOTE_DATA).")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # read by main
 ) -> None:
     """Answers questions from a shelf of paper abstracts; every sentence carries the papers it rests on and their exact words."""
     if data is not None:
         os.environ["FOOTNOTE_DATA"] = str(data)  # settings are read from the environment, by child processes too
+    context.obj = examine_doors
 
 
 def one_line(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:

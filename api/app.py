@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, MutableMapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from fastapi import FastAPI
@@ -30,6 +30,9 @@ from api.site import add_site
 from api.threads import Threads
 from rag.settings import Settings
 
+if TYPE_CHECKING:
+    from api.slack import HttpDoor
+
 SPARE = 15.0
 """Seconds an answer may take beyond the LLM's own deadline: retrieval, verification, storing."""
 
@@ -40,7 +43,11 @@ EXPOSED = [HEADER, "Retry-After", "Content-Disposition"]
 def create_app(library: Library, settings: Settings, keys: Keys, close: Callable[[], None] = lambda: None) -> FastAPI:
     """The HTTP service over a library; `close` is called after the last request."""
     context = make_context(library, settings)
-    app = routed_app(middleware(settings, keys, context.metrics), partial(lifespan, context=context, close=close))
+    slack = slack_door(context, settings)
+    life = partial(lifespan, context=context, close=close, beside=slack.running if slack else nullcontext)
+    app = routed_app(middleware(settings, keys, context.metrics), life)
+    if slack:
+        app.router.routes.append(slack.route)
     app.state.context = context
     return app
 
@@ -73,6 +80,15 @@ def holds_a_question(scope: MutableMapping[str, Any]) -> bool:
     return str(scope.get("path", "")).endswith("/search")
 
 
+def slack_door(context: Context, settings: Settings) -> HttpDoor | None:
+    """Slack's events, if they are to come here; loads Slack's client only then. Raises SettingsError."""
+    if not settings.slack_signing_secret.get_secret_value():
+        return None
+    from api.slack import http_door
+
+    return http_door(context, settings)
+
+
 def make_context(library: Library, settings: Settings) -> Context:
     """What the handlers work with."""
     metrics, lifecycle = Metrics(), Lifecycle()
@@ -102,8 +118,15 @@ def middleware(settings: Settings, keys: Keys, metrics: Metrics) -> list[Middlew
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI, *, context: Context, close: Callable[[], None]) -> AsyncGenerator[None, None]:
-    """From the first request to the last."""
+async def lifespan(
+    app: FastAPI,
+    *,
+    context: Context,
+    close: Callable[[], None],
+    beside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+) -> AsyncGenerator[None, None]:
+    """From the first request to the last; what runs `beside` them ends after them and before `close`."""
     with on_signals(context.lifecycle.end):
-        yield
+        async with beside():
+            yield
     await anyio.to_thread.run_sync(close)

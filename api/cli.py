@@ -31,6 +31,14 @@ def serve(
 
 
 @app.command()
+def slack(data: Data = None) -> None:
+    """Answer in Slack over Socket Mode, which needs no address that Slack can reach."""
+    from api import slack as socket_mode
+
+    socket_mode.serve(settings_of(data))
+
+
+@app.command()
 def keys(
     file: Annotated[Path, typer.Option("--file", help="Where to keep their digests; Compose reads it.")] = Path(".env"),
 ) -> None:

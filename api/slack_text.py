@@ -20,7 +20,7 @@ UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\u
 FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([\w+-]*)[^`]*$")
 CODE = re.compile(r"(`+)([^`\n]{1,300})\1(?!`)")
 SHOUT = re.compile(r"@(?=channel|here|everyone)", re.IGNORECASE)
-MADE_LINK = re.compile(r"\](?=[(:\[])")
+MADE_LINK = re.compile(r"\](?=[(:])")
 ADDRESS = re.compile(
     r"(?<![a-z0-9+.-])[a-z0-9+.-]*://[^\s`]+"
     r"|(?:www\.|mailto:|tel:)[^\s`]+"
@@ -31,8 +31,8 @@ ADDRESS = re.compile(
 AFTER_ADDRESS = ".,;:!?)]}\"'”’*_~|>"
 LONGEST_ADDRESS = 300
 
-TOKEN = re.compile(r"`[^`\n]*`|&(?:amp|lt|gt);|\s+|[^\s`&]{1,100}|.", re.DOTALL)
-SENTENCE_END = re.compile(r"[.!?。！？][\])”\"'’]*$|\]$|[。！？]")
+TOKEN = re.compile(r"`[^`\n]*`|&(?:amp|lt|gt);|\s+|[^\s`&。！？]{1,100}|.", re.DOTALL)
+SENTENCE_END = re.compile(r"[.!?][\])”\"'’]*\s+$|[。！？]\s*$")
 REOPENED = "```"
 
 
@@ -98,8 +98,9 @@ def beside_each_other(parts: list[str]) -> str:
     """The parts, a space where a code span would otherwise touch another or a word, and so be none."""
     text = ""
     for part in filter(None, parts):
-        touches = text and "`" in (text[-1], part[0]) and (text[-1] in "`" or text[-1].isalnum()) and (part[0] in "`" or part[0].isalnum())
-        text += f" {part}" if touches else part
+        sides = text[-1:] + part[0]
+        touch = len(sides) == 2 and "`" in sides and all(side == "`" or side.isalnum() for side in sides)
+        text += f" {part}" if touch else part
     return text
 
 
@@ -141,13 +142,12 @@ def pieces(text: str, most: int) -> Iterator[tuple[str, bool]]:
 def sentences(line: str, most: int) -> Iterator[str]:
     """A line sentence by sentence; one that is too long, word by word."""
     piece = ""
-    ended = False
     for token in TOKEN.findall(line):
-        if piece and (len(piece) + len(token) > most or (ended and not token.isspace())):
+        ended = SENTENCE_END.search(piece[-12:]) and not token.isspace()
+        if piece and (ended or len(piece) + len(token) > most):
             yield piece
             piece = ""
         piece += token
-        ended = bool(SENTENCE_END.search(piece.rstrip()))  if token.isspace() else False
     if piece:
         yield piece
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from itertools import chain
 
 import typer
 from rich.text import Text
@@ -11,15 +13,19 @@ from rag.cli_options import Data, Json, settings_of
 from rag.cli_render import console, visible
 from rag.doctor import Finding, examine
 from rag.errors import FootnoteError
+from rag.settings import Settings
 from rag.wire import to_line
 
+Examine = Callable[[Settings], Iterator[Finding]]
 SIGNS = {"works": ("✓", "green"), "off": ("·", "dim"), "broken": ("✗", "red")}
 
 
-def doctor(as_json: Json = False, data: Data = None) -> None:
+def doctor(context: typer.Context, as_json: Json = False, data: Data = None) -> None:
     """Tell what is configured, what works, what is missing and what to do next."""
     out, broken = console(), 0
-    for finding in examine(settings_of(data)):
+    beyond: Examine | None = context.obj  # what `footnote.py` knows of and `rag` does not
+    settings = settings_of(data)
+    for finding in chain(examine(settings), beyond(settings) if beyond else ()):
         broken += finding.state == "broken"
         if as_json:
             typer.echo(to_line(asdict(finding)))

@@ -51,6 +51,7 @@ class Settings(BaseSettings):
     slack_app_token: SecretStr = SecretStr("")
     slack_signing_secret: SecretStr = SecretStr("")
     slack_api_url: str = "https://slack.com/api/"
+    slack_channels: str = ""
 
 
 def read_settings(environment: Mapping[str, str] | None = None, **given: object) -> Settings:

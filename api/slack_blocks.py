@@ -1,0 +1,180 @@
+"""An answer as Slack messages: the text in Markdown blocks, a footnote a section, buttons; and the sentences said instead.
+
+Slack takes 12,000 characters of Markdown, 3,000 a section, 50 blocks and about 13,000 characters a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from api.errors import ApiError
+from api.slack_text import link, safe_cut, safe_line, safe_markdown, split
+from rag.errors import Busy, InputError, LLMRefused, LLMUnavailable, NotFound, Unavailable
+from rag.export import to_bibtex
+from rag.types import Answer, AnswerSentence, Citation, Paper, unique
+from rag.wire import JsonObject
+
+MARKDOWN = 9_000
+SECTION = 3_000
+MOST_BLOCKS = 50
+MESSAGE = 12_000
+"""Characters of a message's blocks, as JSON; its `text` comes on top."""
+
+FALLBACK = 900
+"""Characters of a message's `text`: what notifications show, and screen readers that do not read blocks."""
+
+MOST_PARTS = 4
+"""Messages an answer's text may fill; beyond that it is shortened."""
+
+QUOTE = 300
+QUOTES = 3
+NEAREST = 3
+WARN_OF = ("mismatch", "number_mismatch", "uncited")
+
+RATE = "footnote_rate"
+WANTED = "What would you like to know? Mention me with a question, or write `bib` for the papers cited in this thread."
+NO_BIB = "Nothing was cited in this thread yet."
+THANKS = {"up": "Thank you, noted as helpful.", "down": "Thank you, noted as not helpful."}
+NOT_HERE = "I was not allowed to answer in this channel. Write to me directly, or ask whoever runs Footnote to add it."
+FULL = "Too many questions are waiting already. Ask again in a minute."
+SLOWLY = "That was many questions in one minute. I answer here again in a minute."
+RESTARTING = "I am being restarted and could not finish this answer. Ask again in a moment."
+REFUSED = "Slack would not show the whole answer ({code}). It begins: "
+SHORTENED = "_The answer was too long for Slack and was shortened here._"
+BROKEN = "Something broke here, and was logged. Ask again; if it happens again, tell whoever runs Footnote."
+
+SENTENCES: dict[type[BaseException], str] = {
+    LLMUnavailable: "The language model does not answer at the moment. Ask again in a minute.",
+    LLMRefused: "The language model refused this question. If it does so again, tell whoever runs Footnote.",
+    Unavailable: "The library cannot be reached at the moment. Ask again in a minute.",
+    Busy: "Another question of this thread is still being answered. Ask again when it is done.",
+    NotFound: "That is no longer there.",
+    TimeoutError: "It took too long. Ask again, perhaps a narrower question.",
+    ApiError: FULL,
+}
+"""What is said for an error, nearest class first; an InputError says itself what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: `text` alone, or shown where the blocks are not."""
+
+    text: str
+    blocks: tuple[JsonObject, ...] = ()
+
+
+def sentence_of(error: BaseException) -> str:
+    """What a person in Slack reads of an error; nothing of what it holds but for an InputError's own words."""
+    if isinstance(error, InputError):
+        return safe_cut(str(error), FALLBACK)
+    return next((SENTENCES[known] for known in type(error).__mro__ if known in SENTENCES), BROKEN)
+
+
+def answer_messages(answer: Answer, owner: str) -> list[Message]:
+    """An answer in one message, more where it is long. `owner` is whose answer it is in the journal, for the buttons."""
+    text = safe_cut(answer.text, FALLBACK)
+    return [Message(text, blocks) for blocks in packed(answer_blocks(answer, owner))]
+
+
+def answer_blocks(answer: Answer, owner: str) -> Iterator[JsonObject]:
+    """The blocks from top to bottom."""
+    parts = split(safe_markdown("".join(map(with_warning, answer.sentences)) or answer.text), MARKDOWN)
+    for part in parts[:MOST_PARTS]:
+        yield {"type": "markdown", "text": part}
+    if len(parts) > MOST_PARTS:
+        yield context(SHORTENED)
+    for citation in answer.citations:
+        yield section(footnote(citation, answer.sentences))
+    if answer.status == "not_in_corpus" and answer.papers:
+        yield section("\n".join(["*Nearest papers*", *(f"• {described(one.paper)}" for one in answer.papers[:NEAREST])]))
+    if answer.notice:
+        yield context(safe_cut(answer.notice, FALLBACK))
+    yield buttons(f"{owner} {answer.answer_id}")
+
+
+def with_warning(sentence: AnswerSentence) -> str:
+    """A sentence, and why to doubt it where there is a reason."""
+    body = sentence.text.rstrip()
+    if sentence.support not in WARN_OF or not sentence.reason or not body:
+        return sentence.text
+    return f"{body} *(⚠ {sentence.reason.replace('*', '')})*{sentence.text[len(body) :] or ' '}"
+
+
+def footnote(citation: Citation, sentences: Sequence[AnswerSentence]) -> str:
+    """`*[1]* Zhang et al., 2024 · ICML · title`, below it the words cited, and a warning where it is due."""
+    citing = [sentence for sentence in sentences if citation.marker in sentence.markers]
+    words = [one.quote for sentence in citing for one in sentence.evidence if one.marker == citation.marker]
+    lines = [f"*[{citation.marker}]* {described(citation.paper)}"]
+    lines += [f"“{safe_cut(quoted, QUOTE)}”" for quoted in unique([citation.quote, *words])[:QUOTES]]
+    reasons = unique([sentence.reason for sentence in citing if sentence.support in WARN_OF and sentence.reason])
+    return "\n".join([*lines, *(f"⚠ {safe_cut(reason, QUOTE)}" for reason in reasons[:QUOTES])])
+
+
+def described(paper: Paper) -> str:
+    """The paper's name as a link, its venue and its title."""
+    named = [paper.venue, paper.title if paper.authors else None]
+    return " · ".join([link(paper), *(safe_cut(one, QUOTE) for one in named if one)])
+
+
+def bib_messages(papers: Iterable[Paper]) -> list[Message]:
+    """BibTeX of these papers, to be copied; without the abstracts, which would fill screens."""
+    entries = "".join(to_bibtex(replace(paper, abstract="") for paper in papers)).strip()
+    if not entries:
+        return [Message(NO_BIB)]
+    parts = split(safe_markdown(f"```\n{entries}\n```"), SECTION)
+    return [Message("BibTeX of the papers cited in this thread", blocks) for blocks in packed(map(section, parts))]
+
+
+def asked_message(question: str) -> Message:
+    """Shows what somebody asked by a command: the command itself is seen by nobody else."""
+    return Message(f"*Asked:* {safe_cut(question, SECTION - 20)}")
+
+
+def section(text: str) -> JsonObject:
+    """mrkdwn in which Slack itself finds no links and no names."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
+
+
+def context(text: str) -> JsonObject:
+    """A line in small print."""
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": text, "verbatim": True}]}
+
+
+def buttons(value: str) -> JsonObject:
+    """Was it helpful? `value` comes back with the click."""
+    choices = (("up", "👍", "Helpful"), ("down", "👎", "Not helpful"))
+    return {
+        "type": "actions",
+        "elements": [
+            {
+                "type": "button",
+                "action_id": f"{RATE}_{verdict}",
+                "text": {"type": "plain_text", "text": sign, "emoji": True},
+                "accessibility_label": label,
+                "value": value,
+            }
+            for verdict, sign, label in choices
+        ],
+    }
+
+
+def packed(blocks: Iterable[JsonObject]) -> Iterator[tuple[JsonObject, ...]]:
+    """The blocks in as few messages as Slack's limits allow, in order."""
+    current: list[JsonObject] = []
+    size = 0
+    for block in blocks:
+        length = len(json.dumps(block, ensure_ascii=False))
+        if current and (len(current) == MOST_BLOCKS or size + length > MESSAGE):
+            yield tuple(current)
+            current, size = [], 0
+        current.append(block)
+        size += length
+    if current:
+        yield tuple(current)
+
+
+def beginning(message: Message, code: str) -> Message:
+    """What is said when Slack refuses a message: why, and how it begins."""
+    return Message(REFUSED.format(code=safe_line(code)) + message.text)
