@@ -46,10 +46,11 @@ def bound_wrong_answers(file: Path, papers: list[Path], level: float, target: Pa
     from eval.driver import Plan, ask_set
     from eval.measures import seen_of
     from rag.cli_ask import progress_bar
+    from rag.decide import CALIBRATION
 
     finished = ask_set(settings_of(data), Plan(file, papers=tuple(papers)), progress=progress_bar)
     found = bounded(seen_of(finished.run), level)
-    write_threshold(found, target)
+    write_threshold(found, CALIBRATION, target)
     if as_json:
         typer.echo(json.dumps(asdict(found)))
         return

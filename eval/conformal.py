@@ -1,9 +1,9 @@
 """A bound on the share of wrong answers among those given, at a chosen level: where to begin to abstain.
 
-Thresholds on the engine's confidence are fixed before any answer is looked at; each is tested by an exact binomial bound, and the
-error rate is shared among them (Angelopoulos et al., 2021, Learn then Test, with Bonferroni's family-wise control; the risk is
-that of Geifman and El-Yaniv, 2017, Selective classification). Answers must be exchangeable with those to come: questions of the
-same kind, of the same papers.
+Thresholds on the engine's confidence are fixed before it is looked at which answers are right, and are tested from the strictest
+down, each by an exact binomial bound, until one fails: so each may use the whole error rate (Angelopoulos et al., 2021, Learn
+then Test, fixed-sequence testing; the risk is that of Geifman and El-Yaniv, 2017, Selective classification). Answers must be
+exchangeable with those to come: questions of the same kind, of the same papers.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from eval.runs import replace_file
 from eval.summary import scored_answers
 from rag.errors import InputError
 
-THRESHOLDS = tuple(place / 20 for place in range(13))
-"""Fused scores from 0 to 0.6: fewer and fewer answers lie above, and each threshold costs some of the error rate."""
+THRESHOLDS = tuple(place / 40 for place in range(29))
+"""Fused scores from 0 to 0.7: few answers lie above."""
+
+ENOUGH = 25
+"""Answers from which a threshold is worth testing. How many lie above one is known without knowing which of them are right."""
 
 DELTA = 0.1
 """Probability that the bound fails, over the draw of the questions it was found on."""
@@ -60,13 +63,20 @@ class Bounded:
 
 
 def threshold_for(answers: Answers, level: float, delta: float = DELTA) -> float | None:
-    """The lowest of THRESHOLDS above which the share of wrong answers is at most `level`, surely but for `delta`; None where no
-    threshold can be trusted that far."""
-    for threshold in THRESHOLDS:
+    """The lowest threshold above which the share of wrong answers is at most `level`, surely but for `delta`; None where already
+    the strictest one cannot be trusted that far."""
+    found = None
+    for threshold in worth_testing(answers):
         half = above(answers, threshold)
-        if half.given and upper_bound(half.wrong, half.given, delta / len(THRESHOLDS)) <= level:
-            return threshold
-    return None
+        if upper_bound(half.wrong, half.given, delta) > level:
+            break
+        found = threshold
+    return found
+
+
+def worth_testing(answers: Answers) -> list[float]:
+    """The thresholds, from the strictest that leaves ENOUGH answers down."""
+    return [one for one in reversed(THRESHOLDS) if sum(confidence >= one for confidence, _ in answers) >= ENOUGH]
 
 
 def above(answers: Answers, threshold: float) -> Half:
@@ -88,12 +98,11 @@ def bounded(seen: Sequence[Seen], level: float, delta: float = DELTA) -> Bounded
     testing = scored_answers([one for one in seen if not is_even(one.question.id)])
     threshold = threshold_for(fitting, level, delta)
     if threshold is None:
-        least = min(
-            (upper_bound(h.wrong, h.given, delta / len(THRESHOLDS)) for t in THRESHOLDS if (h := above(fitting, t)).given),
-            default=1.0,
-        )
+        strictest = [above(fitting, one) for one in worth_testing(fitting)[:1]]
+        least = upper_bound(strictest[0].wrong, strictest[0].given, delta) if strictest else 1.0
         raise InputError(
-            f"No threshold keeps wrong answers to {level:.0%}: the best bound these {len(fitting)} answers give is {least:.0%}. "
+            f"No threshold keeps wrong answers to {level:.0%}: the bound that the surest of these {len(fitting)} answers give "
+            f"is {least:.0%}. "
             "Ask for that, or calibrate on more questions."
         )
     tested = above(testing, threshold)
@@ -106,19 +115,20 @@ def is_even(question_id: str) -> bool:
     return hashlib.sha256(question_id.encode("utf8", "replace")).digest()[0] % 2 == 0
 
 
-def write_threshold(found: Bounded, file: Path) -> None:
-    """Makes it the fused score below which the engine does not answer, never lower than it was. Raises InputError."""
+def write_threshold(found: Bounded, fitted: Path, target: Path) -> None:
+    """Makes it the fused score below which the engine does not answer, never lower than in `fitted`, whose other thresholds are
+    kept. Raises InputError."""
     try:
-        stored = json.loads(file.read_text(encoding="utf8"))
+        stored = json.loads(fitted.read_text(encoding="utf8"))
         stored["hopeless"] = max(stored["hopeless"], found.threshold)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file} holds no abstention thresholds: {error}") from error
+        raise InputError(f"{fitted} holds no abstention thresholds: {error}") from error
     stored.setdefault("figures", {})["wrong_at_most"] = {
         "level": found.level,
         "threshold": found.threshold,
         **{name: f"{half.wrong} of {half.given} wrong" for name, half in (("fitted", found.fitted), ("tested", found.tested))},
     }
-    replace_file(file, json.dumps(stored, indent=1) + "\n")
+    replace_file(target, json.dumps(stored, indent=1) + "\n")
 
 
 def run_module(name: str, *arguments: str | Path) -> str:

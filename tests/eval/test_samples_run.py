@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from eval.conformal import run_module
 from eval.driver import Finished, Plan, ask_set
 from eval.figures import CIRCULAR
 from eval.gate import Bound, hold_baseline, read_baseline
@@ -165,6 +166,18 @@ def test_a_run_until_decided_stops_early_and_says_which_way(data: Path) -> None:
         assert found.deciding is not None and found.deciding.decided is way
         assert (len(found.run.records) < len(found.run.questions)) == (way is not None)
         assert found.deciding.asked <= len(found.run.records)
+
+
+def test_a_bound_from_too_few_questions_is_refused_and_nothing_is_written(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "abstention.json"
+    words = ["eval", "calibrate", QUESTIONS, "--papers", PAPERS, "--data", data, "--out", out, "--wrong-at-most", "0.3"]
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 1 and "calibrate on more questions" in str(result.exception) and not out.exists()
+
+
+def test_a_fit_that_fails_says_why() -> None:
+    with pytest.raises(InputError, match=r"eval.calibrate_abstention failed: .*nowhere"):
+        run_module("eval.calibrate_abstention", "/nowhere/questions.jsonl", PAPERS)
 
 
 def test_a_judgement_file_holds_one_line_a_question(finished: Finished) -> None:
