@@ -16,7 +16,7 @@ from rag.errors import NotFound
 from rag.ingest import Source, Step
 from rag.settings import Settings
 
-MEASURES = (nDCG @ 10, R @ 10, R @ 100, RR @ 10)
+MEASURES = (nDCG @ 10, R @ 5, R @ 10, R @ 100, RR @ 10)
 """nDCG with linear gain and log2 discount (trec_eval's ndcg_cut), recall and reciprocal rank (relevant from grade 1)."""
 
 DEPTH = 100

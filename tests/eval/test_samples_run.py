@@ -150,6 +150,10 @@ def test_the_command_line_goes_on_gates_and_reports(finished: Finished, data: Pa
     assert code == 1 and "FAILS: abstention_recall" in said
     assert footnote("gate", out, "--min", "contradiction_rate=0")[0] == 1, "undefined holds nothing"
     assert footnote("report", out)[0] == 0 and (out / "report.html").exists() and (out / "report.md").exists()
+    code, said = footnote(
+        "questions", QUESTIONS, "--papers", PAPERS, "--data", data, "--out", tmp_path / "capped", "--max-tokens", "0"
+    )
+    assert code == 3 and "stopped at the limit" in said and "0 of" in said
     code, said = footnote("compare", out, finished.run.folder, "--json")
     assert code == 0 and not any(one["differs"] for one in json.loads(said)["measures"])
     lines = (out / "answers.jsonl").read_bytes().splitlines(keepends=True)
@@ -176,8 +180,9 @@ def test_a_bound_from_too_few_questions_is_refused_and_nothing_is_written(data: 
 
 
 def test_a_fit_that_fails_says_why() -> None:
-    with pytest.raises(InputError, match=r"eval.calibrate_abstention failed: .*nowhere"):
-        run_module("eval.calibrate_abstention", "/nowhere/questions.jsonl", PAPERS)
+    with pytest.raises(InputError, match=r"eval.nothing failed: .*No module named"):
+        run_module("eval.nothing")
+    assert run_module("this", "x").startswith("The Zen")
 
 
 def test_a_judgement_file_holds_one_line_a_question(finished: Finished) -> None:
