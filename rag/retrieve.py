@@ -66,9 +66,9 @@ class Space:
 class HybridRetriever(BaseRetriever):
     """Finds papers for a question. Blocking; safe for many threads. A LlamaIndex retriever; `find` gives our own types.
 
-    A paper's dense score is WHOLE · cos(question, abstract) + BEST and SECOND · the cosines of its two best sentences; its keyword
-    score is BM25 over the BM25 that a paper made of the question's rarest words would get, so that a question in other words than
-    the papers' is decided by its meaning and one with names by its words. Both lie in [0, 1].
+    A paper's dense score is WHOLE · cos(question, abstract) + BEST and SECOND · the cosines of its two best sentences; its
+    keyword score is BM25 over the BM25 that a paper made of the question's rarest words would get, so that a question in other
+    words than the papers' is decided by its meaning and one with names by its words. Both lie in [0, 1].
     """
 
     def __init__(
