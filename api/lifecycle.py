@@ -18,17 +18,19 @@ FINISH_SECONDS = 20.0
 
 @dataclass
 class Lifecycle:
-    """Whether the server is going down, and the answers to end before it does."""
+    """Whether the server is going down (since `ended_at`, by the loop's clock), and the answers to end before it does."""
 
     finish_seconds: float = FINISH_SECONDS
     ending: bool = False
+    ended_at: float | None = None
     _enders: set[Callable[[], None]] = field(default_factory=set)
 
     def end(self) -> None:
         """Begins the end: called on the event loop, once."""
         if not self.ending:
-            self.ending = True
-            asyncio.get_running_loop().call_later(self.finish_seconds, self._end_running)
+            loop = asyncio.get_running_loop()
+            self.ending, self.ended_at = True, loop.time()
+            loop.call_later(self.finish_seconds, self._end_running)
 
     def _end_running(self) -> None:
         for end in tuple(self._enders):

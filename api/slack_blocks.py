@@ -6,11 +6,12 @@ Slack takes 12,000 characters of Markdown, 3,000 a section, 50 blocks and about 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from api.errors import ApiError
-from api.slack_text import link, safe_cut, safe_line, safe_markdown, split
+from api.slack_text import link, paper_url, safe_cut, safe_line, safe_markdown, split
 from rag.errors import Busy, InputError, LLMRefused, LLMUnavailable, NotFound, Unavailable
 from rag.export import to_bibtex
 from rag.types import Answer, AnswerSentence, Citation, Paper, unique
@@ -31,6 +32,9 @@ MOST_PARTS = 4
 QUOTE = 300
 QUOTES = 3
 NEAREST = 3
+IN_OUR_NETWORK = re.compile(r"\s*\([^()]*://[^()]*\)")
+"""The part of a notice that names a server of ours, which is for those who run it and not for a channel."""
+
 WARN_OF = ("mismatch", "number_mismatch", "uncited")
 
 RATE = "footnote_rate"
@@ -42,6 +46,8 @@ FULL = "Too many questions are waiting already. Ask again in a minute."
 SLOWLY = "That was many questions in one minute. I answer here again in a minute."
 RESTARTING = "I am being restarted and could not finish this answer. Ask again in a moment."
 REFUSED = "Slack would not show the whole answer ({code}). It begins: "
+REST = "The answer goes on."
+REFUSED_REST = "Slack would not show the rest of the answer ({code})."
 SHORTENED = "_The answer was too long for Slack and was shortened here._"
 BROKEN = "Something broke here, and was logged. Ask again; if it happens again, tell whoever runs Footnote."
 
@@ -74,8 +80,8 @@ def sentence_of(error: BaseException) -> str:
 
 def answer_messages(answer: Answer, owner: str) -> list[Message]:
     """An answer in one message, more where it is long. `owner` is whose answer it is in the journal, for the buttons."""
-    text = safe_cut(answer.text, FALLBACK)
-    return [Message(text, blocks) for blocks in packed(answer_blocks(answer, owner))]
+    first, *rest = packed(answer_blocks(answer, owner))
+    return [Message(safe_cut(answer.text, FALLBACK), first), *(Message(REST, blocks) for blocks in rest)]
 
 
 def answer_blocks(answer: Answer, owner: str) -> Iterator[JsonObject]:
@@ -87,10 +93,11 @@ def answer_blocks(answer: Answer, owner: str) -> Iterator[JsonObject]:
         yield context(SHORTENED)
     for citation in answer.citations:
         yield section(footnote(citation, answer.sentences))
-    if answer.status == "not_in_corpus" and answer.papers:
-        yield section("\n".join(["*Nearest papers*", *(f"• {described(one.paper)}" for one in answer.papers[:NEAREST])]))
+    nearest = [one.paper for one in answer.papers[:NEAREST] if paper_url(one.paper)] if answer.status == "not_in_corpus" else []
+    if nearest:
+        yield section("\n".join(["*Nearest papers*", *(f"• {described(paper)}" for paper in nearest)]))
     if answer.notice:
-        yield context(safe_cut(answer.notice, FALLBACK))
+        yield context(safe_cut(IN_OUR_NETWORK.sub("", answer.notice), FALLBACK))
     yield buttons(f"{owner} {answer.answer_id}")
 
 
@@ -177,4 +184,6 @@ def packed(blocks: Iterable[JsonObject]) -> Iterator[tuple[JsonObject, ...]]:
 
 def beginning(message: Message, code: str) -> Message:
     """What is said when Slack refuses a message: why, and how it begins."""
+    if message.text == REST:
+        return Message(REFUSED_REST.format(code=safe_line(code)))
     return Message(REFUSED.format(code=safe_line(code)) + message.text)

@@ -144,6 +144,7 @@ class Bot:
 
     def __init__(self, the: Context, chat: Chat, channels: Collection[str] = ()) -> None:
         self.the = for_slack(the)
+        self._server = the.lifecycle
         self.chat = chat
         self.channels = channels
         self.fuse = Fuse(MOST_A_MINUTE)
@@ -158,8 +159,13 @@ class Bot:
         try:
             yield
         finally:
-            await self.questions.drain(DRAIN_SECONDS)
+            await self.questions.drain(self._seconds_left())
             await self.errands.drain(1.0)
+
+    def _seconds_left(self) -> float:
+        """For finishing: what HTTP took to finish its own answers counts."""
+        now = asyncio.get_running_loop().time()
+        return max(1.0, DRAIN_SECONDS - (now - (self._server.ended_at or now)))
 
     def hear(self, asked: Asked) -> None:
         """Takes a question; at once."""

@@ -53,7 +53,7 @@ def test_an_abstention_names_the_nearest_papers_with_links() -> None:
     answer = replace(make_answer("?", []), text="Not in these papers.", papers=(ScoredPaper(PAPER, 0.3), ScoredPaper(MOSS, 0.2)))
     (blocks,) = sent(answer)
     assert blocks[0] == {"type": "markdown", "text": "Not in these papers."}
-    nearest = "*Nearest papers*\n• <https://doi.org/10.5/o|Lutz, 2021> · Small Things · Pebbles\n• Fern et al."
+    nearest = "*Nearest papers*\n• <https://doi.org/10.5/o|Lutz, 2021> · Small Things · Pebbles"
     assert blocks[1] == section(nearest)
     assert [block["type"] for block in blocks] == ["markdown", "section", "actions"]
 
@@ -64,10 +64,11 @@ def test_what_only_a_full_text_tells_has_the_papers_footnote_and_no_list_of_near
     assert [block["type"] for block in blocks] == ["markdown", "section", "actions"]
 
 
-def test_a_notice_is_small_print() -> None:
-    (blocks,) = sent(replace(make_answer("?", [PAPER]), notice="The language model <x> did not answer."))
+def test_a_notice_is_small_print_and_names_no_server_of_ours() -> None:
+    notice = "The language model <x> gave no answer (The LLM at http://10.0.0.7/v1 cannot be reached. Is it running?); as is."
+    (blocks,) = sent(replace(make_answer("?", [PAPER]), notice=notice))
     assert blocks[2]["type"] == "context"
-    assert "The language model &lt;x&gt; did not answer." in json.dumps(blocks[2])
+    assert "The language model &lt;x&gt; gave no answer; as is." in json.dumps(blocks[2])
 
 
 @pytest.mark.parametrize(("support", "warned"), [("ok", 0), ("weak", 0), ("mismatch", 2), ("number_mismatch", 2), ("uncited", 1)])

@@ -253,6 +253,18 @@ async def test_a_refused_post_ends_in_a_short_one(door: Door, code: str) -> None
     assert not answer.blocks
 
 
+async def test_a_refused_second_part_is_told(door: Door) -> None:
+    answer = make_answer("?", door.library.catalogue.list(limit=1))
+    sentences = tuple(replace(answer.sentences[0], text=f"Sentence {n} of a long answer [1]. ") for n in range(400))
+    door.library.engine.change = {"sentences": sentences, "text": "".join(one.text for one in sentences)}
+    body = mention(door.slack, "Everything?")
+    await door.send(body)
+    await eventually(lambda: door.slack.posted)
+    door.slack.faults["chat.postMessage"].append("internal_error")
+    await eventually(lambda: len(door.slack.posted) == 2)
+    assert door.slack.posted[1].text == "Slack would not show the rest of the answer (internal_error)."
+
+
 async def test_a_status_that_slack_refuses_is_no_matter(door: Door) -> None:
     door.slack.faults["assistant.threads.setStatus"].append(30)
     started = time.monotonic()
@@ -397,7 +409,7 @@ async def test_an_answer_of_fourteen_thousand_characters_comes_whole(door: Door)
     await door.send(body)
     await eventually(lambda: any(one.blocks and one.blocks[-1]["type"] == "actions" for one in door.slack.posted))
     shown = " ".join(one.blocks[0]["text"] for one in door.slack.posted)
-    assert len(door.slack.posted) == 2
+    assert [one.text[:8] for one in door.slack.posted] == ["This is ", "The answ"]
     assert shown.split() == "".join(said).split()
 
 
