@@ -22,6 +22,9 @@ CALIBRATION = Path(__file__).with_name("abstention.json")
 RUNNERS_UP = 5
 """How many papers after the best one tell what "no better than the rest" scores."""
 
+ENOUGH_ASKED = 4
+"""Content words beside the paper's name from which their absence tells something: `What is WC-penalty?` has none."""
+
 CLEAR_LEAD = 0.1
 """A named paper is the one meant when it leads by so much."""
 
@@ -48,7 +51,8 @@ FULL_TEXT_MATTER = re.compile(
 @dataclass(frozen=True, slots=True)
 class Signals:
     """What the two models see of the best paper. Shares and scores in [0, 1]; `lead` is its fused score over the mean of the
-    runners-up; `is_named`, `number_missing` and `full_text_matter` are 0 or 1; `meaning` is 1 for a paper that is not named."""
+    runners-up; `is_named` (and something particular
+    is asked of it), `number_missing` and `full_text_matter` are 0 or 1; `meaning` is 1 for a paper that is not named."""
 
     score: float
     sentence: float
@@ -75,7 +79,7 @@ def signals(question: str, papers: Sequence[Retrieved], best: Match, meaning: Ca
         coverage=best.coverage,
         sentence_coverage=max(best.sentence_coverage, default=0.0),
         meaning=meaning(best) if best.is_named else 1.0,
-        is_named=float(best.is_named),
+        is_named=float(best.is_named and (matter is not None or len(best.asked) >= ENOUGH_ASKED)),
         missing_names=len(best.missing_names) / len(best.names) if best.names else 0.0,
         number_missing=float(bool(ASKS_A_NUMBER.search(question)) and not NUMBER.search(telling)),
         full_text_matter=float(matter is not None and matter.group().casefold() not in best.found.found.text.casefold()),

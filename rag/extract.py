@@ -11,7 +11,7 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
-from rag.match import Match, Weigh, match, meaning_coverage, places_by_author
+from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, role
 from rag.protocols import Embedder
 from rag.scripts import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Status, Turn, Vectors
@@ -37,6 +37,9 @@ LISTED = 0.72
 """A paper is listed when its fused score is at least this share of the best one's."""
 
 MOST_LISTED = 6
+
+LISTED_ROLE = 0.25
+"""What it counts for, in a list, that a sentence tells what its paper does: a list on a topic is not one of its introductions."""
 
 COMPARED, MEANING_SHARE = 3, 0.2
 """How many papers are compared word by word, and what that counts for beside the fused score: the paper that knows came first for
@@ -161,11 +164,12 @@ def quoted(found: Match, place: int) -> Iterator[Drafted]:
 
 
 def listed(found: Match, place: int) -> Drafted:
-    """The paper as a list item: who, what it is called, and its best sentence."""
+    """The paper as a list item: who, what it is called, and the best sentence on what it does."""
     paper = found.found.paper
     title = f", “{paper.title}”" if paper.title else ""
-    best = best_sentences(found)[:1]
-    text = found.found.found.sentences[best[0]].text if best else ""
+    sentences = found.found.found.sentences
+    scores = [score + LISTED_ROLE * role(one.text) for score, one in zip(found.sentence_scores, sentences, strict=True)]
+    text = sentences[scores.index(max(scores))].text if scores else ""
     return Drafted(f"- {paper.cite_as}{title}: {marked(text, place)}\n", (place,))
 
 

@@ -29,7 +29,7 @@ def model_file() -> Path | None:
 
 def serve(weights: Path) -> None:
     """Prints the address, then serves until killed."""
-    import xllamacpp  # type: ignore[import-untyped]  # a compiled module
+    import xllamacpp
 
     params = xllamacpp.CommonParams()
     params.model.path = str(weights)
