@@ -15,8 +15,8 @@ from api.lifecycle import Lifecycle
 from api.limits import Generations
 from api.logs import EXTRA
 from api.metrics import Metrics
+from api.patient_engine import PatientEngine
 from rag.errors import LLMRefused, Unavailable
-from rag.protocols import Engine
 from rag.types import Answer, AnswerDone, AnswerEvent, Filters, Turn
 
 log = logging.getLogger("footnote.questions")
@@ -98,7 +98,7 @@ async def closing(source: AsyncIterator[T]) -> AsyncIterator[None]:
 class Answering:
     """Runs questions through the engine."""
 
-    engine: Engine
+    engine: PatientEngine
     work: Work
     log_questions: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -19,11 +20,13 @@ from api.answering import Answering, Work
 from api.body_limit import BodyLimit
 from api.context import OWN, WITH_KEY, Context
 from api.headers import SecurityHeaders
+from api.leaving import stop
 from api.library import Library
 from api.lifecycle import Lifecycle, on_signals
 from api.limits import Generations, RateLimit
 from api.metrics import Metrics
 from api.openapi import OPENAI_ERRORS, OWN_ERRORS, describe
+from api.patient_engine import PatientEngine
 from api.request_context import HEADER, RequestContext
 from api.security import Gate, Keys
 from api.site import add_site
@@ -95,7 +98,7 @@ def make_context(library: Library, settings: Settings) -> Context:
     work = Work(Generations(settings.max_concurrent), lifecycle, metrics, settings.llm_timeout + SPARE)
     return Context(
         library=library,
-        answering=Answering(library.engine, work, settings.log_questions),
+        answering=Answering(PatientEngine(library), work, settings.log_questions),
         work=work,
         threads=Threads(),
         uploads=Threads(UPLOAD_SECONDS),
@@ -126,7 +129,9 @@ async def lifespan(
     beside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
 ) -> AsyncGenerator[None, None]:
     """From the first request to the last; what runs `beside` them ends after them and before `close`."""
+    loading = asyncio.create_task(context.answering.engine.loaded())
     with on_signals(context.lifecycle.end):
         async with beside():
             yield
+    await stop(loading)
     await anyio.to_thread.run_sync(close)

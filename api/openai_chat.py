@@ -143,7 +143,7 @@ def is_speech(message: ChatMessage) -> bool:
 
 async def pass_through(the: Context, messages: Sequence[ChatMessage]) -> AsyncGenerator[Piece, None]:
     """The LLM's own words, without retrieval: for titles and tags that front ends ask for. Raises ApiError 400 without an LLM."""
-    llm = the.library.llm
+    llm = await the.threads.run(lambda: the.library.llm)
     if llm is None:
         detail = f"{CHAT} passes the chat to an LLM and none is configured: set FOOTNOTE_LLM_MODEL, or ask {ANSWERS}."
         raise ApiError(400, "no_llm_configured", detail, param="model")

@@ -25,8 +25,7 @@ NO_CURSOR = "The cursor is not one that was given here; start without one."
 @router.get("/search", response_model=SearchOut)
 async def search(asked: Annotated[SearchQuery, Query()], request: Request, the: The, caller: Asker) -> Response:
     """The papers closest to a question, best first, without an answer."""
-    retriever = the.library.retriever
-    work = the.threads.run(lambda: retriever.find(asked.question, top_k=asked.top_k, filters=asked.filters()))
+    work = the.threads.run(lambda: the.library.retriever.find(asked.question, top_k=asked.top_k, filters=asked.filters()))
     found = await unless_client_leaves(request, work)
     papers = [scored_to_json(ScoredPaper(one.paper, one.score)) for one in found]
     return JSONResponse({"question": asked.question, "papers": papers})

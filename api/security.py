@@ -158,8 +158,8 @@ class Gate:
             check_same_machine(headers, server[1] if server else None, self.origins)
         if needs_key(scope["path"]):
             caller = self.keys.caller(headers)
-            self.rate.spend(caller.owner)
             scope.setdefault("state", {})["caller"] = caller
+            self.rate.spend(caller.owner)
 
 
 def needs_key(path: str) -> bool:

@@ -23,6 +23,9 @@ from rag.settings import Settings
 GRACE_SECONDS = 25
 """Uvicorn ends what still runs so long after SIGTERM; answers were told to end at 20 s, Compose kills at 30 s."""
 
+KEEP_ALIVE_SECONDS = 75
+"""Longer than the 60 s for which proxies keep a connection, so that it is never they who find it closed."""
+
 SWITCH_SECONDS = 0.001
 """How long a computing thread may keep Python's lock when the event loop wants it: the usual 5 ms add up, thread by thread, to a
 late health check while many questions are embedded."""
@@ -41,6 +44,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
         if workers == 1:
             uvicorn.Server(config).run([listener])

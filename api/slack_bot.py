@@ -302,7 +302,7 @@ class Bot:
 def for_slack(the: Context) -> Context:
     """The context with places of Slack's own, whose work goes on at shutdown: it is the queue that ends it."""
     work = Work(Generations(WORKERS), Lifecycle(), the.metrics, the.work.deadline)
-    answering = Answering(the.library.engine, work, the.answering.log_questions)
+    answering = Answering(the.answering.engine, work, the.answering.log_questions)
     return replace(the, work=work, lifecycle=work.lifecycle, answering=answering)
 
 

@@ -24,6 +24,7 @@ router = APIRouter(tags=["verify"], prefix=OWN)
 @router.post("/verify", response_model=VerifyOut)
 async def verify(body: VerifyTextIn | VerifyClaimsIn, request: Request, the: The, caller: Asker) -> Response:
     """Support, best quote and reason for each sentence. A marker [n] in a text stands for the n-th of `paper_ids`."""
+    await the.answering.engine.loaded()
     if isinstance(body, VerifyTextIn):
         names: Sequence[str] = body.paper_ids
         sentences, invalid = read_sentences(body.text, len(names))

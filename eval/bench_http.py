@@ -155,9 +155,7 @@ async def load(
         nonlocal failed
         while time.perf_counter() - began < seconds and len(times) + failed < answers:
             start = time.perf_counter()
-            async with session.post(f"{server.url}/api/v1/ask", json={"question": next(asked)}) as response:
-                await response.read()
-            if response.status == 200:
+            if await is_answered(session, server.url, next(asked)):
                 times.append(time.perf_counter() - start)
             else:
                 failed += 1
@@ -167,6 +165,16 @@ async def load(
     each = (server.processor_seconds() - processor) * 1000 / max(1, len(times))
     per_second = round(len(times) / took, 1)
     return Load(clients, **percentiles(times), per_second=per_second, answers=len(times), failed=failed, cpu=round(each, 1))
+
+
+async def is_answered(session: aiohttp.ClientSession, url: str, question: str) -> bool:
+    """Whether the question was answered."""
+    try:
+        async with session.post(f"{url}/api/v1/ask", json={"question": question}) as response:
+            await response.read()
+            return response.status == 200
+    except aiohttp.ClientError:
+        return False
 
 
 async def memory(session: aiohttp.ClientSession, server: Server, questions: Sequence[str], answers: int) -> dict[str, float]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
 
+import sqlalchemy.orm  # noqa: F401  # else loaded later, by LlamaIndex, while another thread is at the database: then both break
 from sqlalchemy import (
     Boolean,
     Column,
