@@ -16,16 +16,18 @@ ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 JOINER = "\u2060"
 """Word joiner: invisible, and enough to keep `](` and `@here` from meaning anything."""
 
+LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([\w+-]*)[^`]*$")
-CODE = re.compile(r"(`+)([^`\n]{1,300})\1(?!`)")
+FENCE = re.compile(r"^\s*(?:`{3,}+|~{3,}+)\s*([\w+-]{0,30})[^`]*$")
+CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]{1,300})\1(?!`)")
 SHOUT = re.compile(r"@(?=channel|here|everyone)", re.IGNORECASE)
 MADE_LINK = re.compile(r"\](?=[(:])")
 ADDRESS = re.compile(
     r"(?<![a-z0-9+.-])[a-z0-9+.-]*://[^\s`]+"
     r"|(?:www\.|mailto:|tel:)[^\s`]+"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+"
-    r"|(?<![\w.-])(?:[a-z0-9-]+\.)+(?:[a-z]{2,}/[^\s`]*|(?:com|org|net|edu|gov|io|ai|dev|app|co|me|info|ly|cn|de|uk|eu|fr|jp)\b)",
+    r"|(?<![\w.-])(?:[a-z0-9-]+\.)+(?:[a-z]{2,}/[^\s`]*|(?:com|org|net|edu|gov|io|ai|dev|app|co|me|info|ly|cn|de|uk|eu|fr|jp)\b)"
+    r"|://[^\s`]+",
     re.IGNORECASE,
 )
 AFTER_ADDRESS = ".,;:!?)]}\"'”’*_~|>"
@@ -106,7 +108,7 @@ def beside_each_other(parts: list[str]) -> str:
 
 def clean(text: str) -> str:
     """Text without control characters and without words that call everybody."""
-    return SHOUT.sub("@" + JOINER, UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    return SHOUT.sub("@" + JOINER, UNSEEN.sub("", LINE_END.sub("\n", text)))
 
 
 def split(text: str, limit: int) -> list[str]:

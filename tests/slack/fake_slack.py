@@ -25,7 +25,7 @@ from aiohttp import WSMsgType, web
 TOKEN, APP_TOKEN, SECRET = "xoxb-good", "xapp-good", "8f742231b10e8888abcd99yyyzzz85a5"
 TEAM, BOT, BOT_ID = "T1", "UBOT", "BBOT"
 OWN_LINK = re.compile(r"<https?://[^|<>\s]+\|[^<>|]*>")
-ADDRESS = re.compile(r"://|www\.|mailto:")
+ADDRESS = re.compile(r"(?:://|www\.|mailto:)[^\s`]")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 BLOCK_TEXT = {"markdown": 12_000, "section": 3_000, "context": 3_000, "plain_text": 75}
 

@@ -1,6 +1,7 @@
 """Text made safe: for Slack, whatever an abstract or a model says."""
 
 import re
+import time
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,8 +16,8 @@ NASTY = st.lists(
     st.sampled_from(
         "<!channel> <@U123> <#C1|x> <https://evil.com|here> https://evil.com/a?b=c&d www.evil.com me@evil.com evil.com evil.io/x "
         "[click](http://evil.com) ![x](http://a.b) [r]: http://e.f & &lt; &amp;lt; ` `` ``` ```py ~~~ `code` `https://a.b` @here "
-        "\n \n\n * ** _ | # word 论文。 1http://x _http://y_ mailto:a@b.cc tel:12 1. - > $x_1$ [1] [1][2]. \r \x00 \u202e "
-        "ftp://z.z file:///etc".split(" ")
+        "\n \n\n * ** _ | # word 论文。 1http://x _http://y_ mailto:a@b.cc tel:12 1. - > $x_1$ [1] [1][2]. "
+        "\r \x85 \u2028 \x00 \u202e ftp://z.z file:///etc".split(" ")
     )
     | st.text(max_size=8),
     max_size=30,
@@ -27,6 +28,7 @@ TEXTS = st.tuples(NASTY, st.sampled_from(["", " "])).map(lambda pair: pair[1].jo
 @calmly
 @given(TEXTS)
 @example("a ` b https://evil.com")
+@example("me@evil.com1http://x")
 @example("`a`https://evil.com")
 @example("```\n``x https://evil.com")
 @example("```\nx\n~~~\nhttps://evil.com")
@@ -88,6 +90,18 @@ def test_a_fence_that_must_be_cut_is_opened_again() -> None:
     assert len(parts) > 2
     assert all(part.startswith("```") for part in parts[:-1])
     assert parts[-1].endswith("```\nAfter.")
+
+
+@pytest.mark.parametrize(
+    "piece", ["`", "a", "a.", "a@", "://", "```a", "` ", "<", "&", "~", "[", "www.", "-", ". ", "论。", "``` x"]
+)
+def test_no_text_takes_long(piece: str) -> None:
+    text = piece * (14_000 // len(piece))
+    started = time.process_time()
+    split(safe_markdown(text + "`"), 3_000)
+    safe_cut(text, 900)
+    read_question(text)
+    assert time.process_time() - started < 0.5
 
 
 @pytest.mark.parametrize(
