@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from eval.measures import claims_of
 from eval.question_set import Question
-from eval.runs import AnswerRow, ClaimVerdict, Judgement, PaperRow, SentenceRow, Word, digest_of
+from eval.runs import CODE, AnswerRow, ClaimVerdict, Judgement, PaperRow, SentenceRow, Word, code_digest, digest_of
 from rag.index.keyword import TantivyIndex
 from rag.markers import without_markers
 from rag.passages import prepare
 from rag.protocols import Embedder
-from rag.similarity import Corpus
+from rag.similarity import Corpus, read_model
 from rag.text import clean
 from rag.types import Drafted, IndexedPaper, Paper, Support, Vectors, Verdict
 from rag.verify import LocalVerifier
@@ -84,7 +85,9 @@ class LocalJudge:
 
     def __init__(self, embedder: Embedder, corpus: Corpus, papers: Papers | None = None) -> None:
         self._embedder = Remembering(embedder)
-        self._verifier = LocalVerifier(self._embedder, corpus)
+        model = read_model()
+        self._near = model.ok
+        self._verifier = LocalVerifier(self._embedder, corpus, model=model)
         self._corpus = corpus
         self._papers = papers
 
@@ -116,7 +119,7 @@ class LocalJudge:
     def _claim(self, place: int, sentence: SentenceRow, shown: Sequence[Shown]) -> ClaimVerdict:
         cited = [one for one in shown if one.marker in sentence.markers]
         verdict = self._check(sentence, cited)
-        supported = verdict.support == "ok"
+        supported = self._bears_out(verdict)
         alone = [one for one in cited if (supported if len(cited) == 1 else self._supports(sentence, [one]))]
         needed = [
             one
@@ -126,7 +129,7 @@ class LocalJudge:
         elsewhere = [] if supported else [one for one in shown if one not in cited and self._supports(sentence, [one])]
         return ClaimVerdict(
             claim=place,
-            word=WORDS[verdict.support],
+            word="supported" if supported else WORDS[verdict.support],
             alone=tuple(one.marker for one in alone if one.marker),
             needed=tuple(one.marker for one in needed if one.marker),
             elsewhere=tuple(one.pid for one in elsewhere),
@@ -136,7 +139,12 @@ class LocalJudge:
         )
 
     def _supports(self, sentence: SentenceRow, papers: Sequence[Shown]) -> bool:
-        return self._check(sentence, papers).support == "ok"
+        return self._bears_out(self._check(sentence, papers))
+
+    def _bears_out(self, verdict: Verdict) -> bool:
+        """Near enough, and with the right numbers. A name that does not stand in the abstract warns a reader, but as a rule for a
+        judge does not pay: balanced accuracy on attributionbench .737 without it, .724 with it (dev); .713, .717 (test)."""
+        return verdict.support == "ok" or (verdict.support == "weak" and verdict.score >= self._near)
 
     def _check(self, sentence: SentenceRow, papers: Sequence[Shown]) -> Verdict:
         """Only `papers` are given, so that nothing can be cited anew."""
@@ -189,4 +197,10 @@ def with_vectors(paper: Paper, embedder: Embedder) -> IndexedPaper:
 def judgement_key(judge: str, question: Question, answer: AnswerRow, library: str = "") -> str:
     """What a judgement depends on: the judge, the answer, the reference, and the library that tells how much a word weighs."""
     said = answer.model_dump(mode="json", exclude={"timings_ms", "usage"})
-    return digest_of([judge, library, question.question, question.points, question.must_not, said])
+    return digest_of([judge, code_of(judge), library, question.question, question.points, question.must_not, said])
+
+
+@cache
+def code_of(judge: str) -> str:
+    """A digest of the code whose word it is: the local judge runs the engine's, an LLM's words are only read."""
+    return code_digest(patterns=(*CODE, "eval/judges.py") if judge.startswith("local") else ("eval/judge_llm.py",))

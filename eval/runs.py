@@ -11,7 +11,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -235,9 +235,9 @@ def digest_of(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode("utf8", "replace")).hexdigest()[:16]
 
 
-def code_digest(root: Path = ROOT) -> str:
-    """Of the engine's code and prompts as they lie on the disk, committed or not."""
-    files = sorted({file for pattern in (*CODE, *DRIVER) for file in root.glob(pattern)})
+def code_digest(root: Path = ROOT, patterns: Sequence[str] = (*CODE, *DRIVER)) -> str:
+    """Of the engine's code and prompts as they lie on the disk, committed or not; or of the files of other patterns."""
+    files = sorted({file for pattern in patterns for file in root.glob(pattern)})
     whole = hashlib.sha256()
     for file in files:
         whole.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes() + b"\0")

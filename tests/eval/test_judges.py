@@ -233,3 +233,9 @@ def test_confusion_is_by_kind_and_scores_give_an_auroc() -> None:
 def test_a_labelled_claim_is_an_answer_that_keeps_every_promise() -> None:
     row = as_answer(Labelled("It works.", "A thing. It works well.", "supported", ""))
     assert row.text == "It works [1]." and row.citations[0].quote == "A thing."
+
+
+async def test_a_name_that_does_not_stand_in_the_abstract_warns_a_reader_but_does_not_decide(local: LocalJudge) -> None:
+    first = PAPERS["a"].abstract.partition(".")[0].replace("Larkspur", "LarkSpur-XL")
+    found = (await local.judge(question(), answer((first, "a")))).claims[0]
+    assert found.word == "supported" and "LarkSpur-XL" in found.reason
