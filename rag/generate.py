@@ -18,6 +18,11 @@ from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Turn, Usage
 ABSTAINS = re.compile(r"\bNOT_IN_PAPERS\b")
 NEEDS_MORE = re.compile(r"\bNEEDS_FULL_TEXT\b[\W_]*(?:papers?\W*)?(?P<place>\d+)?", re.IGNORECASE)
 
+OPENER = re.compile(
+    r"\W*(?:yes|no|not quite|not really|partly|是|是的|有|有的|没有|可以|不|不是|能|不能|会|不会|对)\W*$", re.IGNORECASE
+)
+"""A sentence that only says yes or no rests on what the next one rests on: the two are one."""
+
 CUT_OFF = "The model's answer was cut off at its length limit; what is shown ends with its last whole sentence."
 
 
@@ -69,6 +74,7 @@ class Draft:
         self._sentences = MarkerFilter(len(papers))
         self._waiting: list[Drafted] = []
         self.decided: Decided | None = None
+        self._opener = ""
         self.usage = Usage()
         self.cut = False
 
@@ -89,6 +95,10 @@ class Draft:
         return DraftDone(self.usage, self._sentences.removed, CUT_OFF if is_short else None)
 
     def _next(self, sentence: Drafted) -> Iterator[Piece]:
+        if not sentence.markers and OPENER.match(sentence.text):
+            self._opener += sentence.text
+            return
+        sentence, self._opener = replace(sentence, text=self._opener + sentence.text), ""
         abstains = self._abstention(sentence)
         if self.decided is None and abstains:
             self._waiting.clear()

@@ -198,7 +198,7 @@ class QueryEngine(BaseQueryEngine):
 
     async def _pieces(self, asked: Asked, history: Sequence[Turn]) -> AsyncGenerator[Piece, None]:
         drafting = asked.generator.generate(
-            asked.question, standalone=asked.understood.search_text, papers=asked.papers, history=history
+            asked.question, standalone=asked.understood.standalone, papers=asked.papers, history=history
         )
         async with aclosing(drafting):
             while True:

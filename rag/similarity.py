@@ -187,7 +187,12 @@ def missing_names(claim: Claim, readings: Sequence[Reading]) -> tuple[str, ...]:
     """The names in the claim that stand in none of the papers."""
     parts = (terms for reading in readings for terms in (reading.own, reading.titular, *reading.sentences))
     held = frozenset[str]().union(*parts)
-    return tuple(name for name, terms in claim.names if not terms <= held)
+    return tuple(name for name, terms in claim.names if not all(is_held(term, held) for term in terms))
+
+
+def is_held(term: str, held: frozenset[str]) -> bool:
+    """Whether a term stands there, in the singular or in the plural (`CNN` for `CNNs`: a stemmer leaves short names alone)."""
+    return term in held or f"{term}s" in held or (term.endswith("s") and term[:-1] in held)
 
 
 @dataclass(frozen=True, slots=True)

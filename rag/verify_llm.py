@@ -60,8 +60,10 @@ class LLMVerifier:
     async def verify(self, drafted: Drafted, papers: Sequence[Retrieved]) -> Verdict:
         """`drafted.markers` are places (from 1) in `papers`."""
         found = await self._local.verify(drafted, papers)
-        if found.support not in ("ok", "weak") or drafted.basis == "metadata" or found.score == 1.0:
+        if drafted.basis == "metadata" or found.score == 1.0 or found.support in ("number_mismatch", "uncited"):
             return found
+        if found.support == "mismatch":
+            return rescued(found, await self._read(drafted, papers), drafted.markers, papers)
         places = tuple(evidence.marker for evidence in found.evidence)
         return judged(found, await self._read(cited(drafted, places), papers), papers)
 
@@ -92,8 +94,24 @@ def judged(found: Verdict, read: Judged, papers: Sequence[Retrieved]) -> Verdict
         return replace(
             found, support="weak", reason="the reader's quotation does not stand in the abstract", score=SCORES["partly"]
         )
-    reason = " ".join(read.reason.split())[:200] or read.verdict.replace("_", " ")
-    return Verdict(support, () if support == "mismatch" else evidence, reason, SCORES[read.verdict])
+    return Verdict(support, () if support == "mismatch" else evidence, one_line(read), SCORES[read.verdict])
+
+
+def rescued(found: Verdict, read: Judged, places: Sequence[int], papers: Sequence[Retrieved]) -> Verdict:
+    """What the local tier found nothing for, and the LLM quotes words for: those words are its evidence."""
+    for place in places:
+        abstract = papers[place - 1].paper.abstract
+        span = find_quote(abstract, read.quote)
+        if SUPPORT[read.verdict] != "mismatch" and span and read.paper in (None, place):
+            score = SCORES[read.verdict]
+            evidence = Evidence(place, *span, abstract[slice(*span)], score)
+            return Verdict(SUPPORT[read.verdict], (evidence,), one_line(read), score)
+    return found
+
+
+def one_line(read: Judged) -> str:
+    """The LLM's reason."""
+    return " ".join(read.reason.split())[:200] or read.verdict.replace("_", " ")
 
 
 def quotation(evidence: Evidence, read: Judged, papers: Sequence[Retrieved]) -> Evidence:
@@ -111,10 +129,11 @@ def stands_in(quote: str, papers: Sequence[Retrieved], found: Verdict) -> bool:
 
 
 def find_quote(abstract: str, quote: str) -> tuple[int, int] | None:
-    """Where the words of `quote` stand in the abstract as read (white space aside), as verbatim offsets."""
-    words = quote.split()
+    """Where the words of `quote` stand in the abstract as read, as verbatim offsets; white space, case and punctuation aside
+    (models change quotation marks and dashes)."""
+    words = re.findall(r"\w+", quote)
     if not words:
         return None
     reading = clean(abstract)
-    match = re.search(r"\s+".join(map(re.escape, words)), reading.text)
+    match = re.search(r"\b" + r"\W+".join(words) + r"\b", reading.text, re.IGNORECASE)
     return reading.span(*match.span()) if match else None

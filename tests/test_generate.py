@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag.errors import LLMUnavailable
-from rag.generate import CUT_OFF, OpenAIGenerator
+from rag.generate import CUT_OFF, Draft, OpenAIGenerator
 from rag.protocols import Delta
 from rag.types import Decided, DraftDone, Drafted, IndexedPaper, Paper, Piece, Retrieved, Sentence, Turn, Usage
 
@@ -173,3 +173,12 @@ async def test_what_tells_only_of_authors_year_and_venue_rests_on_the_catalogue(
     pieces = await drafted(ScriptedLLM(f"{sentence} Yes [1]."), [BY_LI])
     first = next(piece for piece in pieces if isinstance(piece, Drafted))
     assert first.basis == basis
+
+
+@pytest.mark.parametrize("opener", ["Yes. ", "No, ", "有。"])
+def test_a_bare_yes_or_no_is_one_with_the_sentence_that_bears_it_out(opener: str) -> None:
+    draft = Draft(PAPERS)
+    pieces = [*draft.take(f"{opener}It raises accuracy [1]. And more [2]."), *draft.finish()]
+    sentences = [piece for piece in pieces if isinstance(piece, Drafted)]
+    assert [sentence.markers for sentence in sentences] == [(1,), (2,)]
+    assert sentences[0].text.startswith(opener.strip())
