@@ -1,0 +1,54 @@
+"""What Slack sends, read: a question, a command, a click."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from api.slack_blocks import RATE
+from api.slack_bot import Asked, Click, Command, Place
+from api.slack_text import read_question
+from rag.journal import LONGEST_DELIVERY, Verdict
+
+
+def read_event(body: Mapping[str, Any]) -> Asked | None:  # Any: Slack's JSON
+    """The question that an event holds. None for what nobody asked us: edits, joins and the like (`subtype`), bots (ourselves
+    too), talk in channels that does not mention us, and mentions so old that nobody remembers whether they were answered."""
+    event = body["event"]
+    direct = event["type"] == "message" and event.get("channel_type") == "im"
+    if not direct and event["type"] != "app_mention":
+        return None
+    if event.get("subtype") or event.get("bot_id") or not event.get("user"):
+        return None
+    if time.time() - float(event["ts"]) > LONGEST_DELIVERY:
+        return None
+    thread = event.get("thread_ts") or event["ts"]
+    return Asked(
+        place=Place(body["team_id"], event["channel"], thread),
+        user=event["user"],
+        text=read_question(event.get("text", "")),
+        ts=event["ts"],
+        event=body["event_id"],
+        in_thread=thread != event["ts"],
+    )
+
+
+def read_command(command: Mapping[str, str]) -> Command:
+    """A slash command."""
+    return Command(
+        team=command["team_id"],
+        channel=command["channel_id"],
+        user=command["user_id"],
+        text=read_question(command.get("text", "")),
+        reply_to=command["response_url"],
+        trigger=command["trigger_id"],
+    )
+
+
+def read_click(body: Mapping[str, Any]) -> Click:  # Any: Slack's JSON
+    """A click on one of the buttons under an answer."""
+    action, message = body["actions"][0], body["message"]
+    place = Place(body["team"]["id"], body["channel"]["id"], message.get("thread_ts") or message["ts"])
+    verdict: Verdict = "up" if action["action_id"] == f"{RATE}_up" else "down"
+    return Click(place, body["user"]["id"], verdict, action["value"])
