@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from anyio import CapacityLimiter
@@ -91,13 +92,13 @@ class ExtractiveGenerator:
         yield Decided(status, (order[0] + 1,) if status == "needs_full_text" else ())
         if status != "answered":
             return
-        matches = self._focused(question, standalone, papers)
+        held = cache(lambda place: self._focused(question, standalone, papers[place]))
         listing = not wants_one or len(by_author) > 1
-        chosen = by_author[:MOST_LISTED] or (worth_listing(papers, order) if listing else rivals(matches, order))
+        chosen = by_author[:MOST_LISTED] or (worth_listing(papers, order) if listing else rivals(held, order))
         if len(chosen) == 1:
-            yield from quoted(matches[chosen[0]], chosen[0] + 1)
+            yield from quoted(held(chosen[0]), chosen[0] + 1)
         else:
-            yield from (listed(matches[place], place + 1) for place in chosen)
+            yield from (listed(held(place), place + 1) for place in chosen)
 
     def _decided(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> Status:
         if not is_latin(question):
@@ -109,12 +110,11 @@ class ExtractiveGenerator:
     def _signals(self, question: str, papers: Sequence[Retrieved], best: Match) -> Signals:
         return signals(question, papers, best, lambda found: meaning_coverage(question, found, self._weigh, self._words))
 
-    def _focused(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> list[Match]:
-        """The papers held against the question's own words: what a follow-up carries along found the paper, not the sentence."""
+    def _focused(self, question: str, standalone: str, paper: Retrieved) -> Match:
+        """The paper held against the question's own words: what a follow-up carries along found the paper, not the sentence."""
         if question == standalone or not is_latin(question):
-            return [match(question, paper, self._weigh) for paper in papers]
-        vector = self._embedder.embed_question(question)
-        return [match(question, refocused(paper, vector), self._weigh) for paper in papers]
+            return match(question, paper, self._weigh)
+        return match(question, refocused(paper, self._embedder.embed_question(question)), self._weigh)
 
 
 def by_meaning(question: str, papers: Sequence[Retrieved], weigh: Weigh, words: WordVectors) -> list[int]:
@@ -142,17 +142,16 @@ def worth_listing(papers: Sequence[Retrieved], order: Sequence[int]) -> list[int
     return [place for place in order if papers[place].score >= LISTED * papers[0].score][:MOST_LISTED]
 
 
-def rivals(matches: Sequence[Match], order: Sequence[int]) -> list[int]:
+def rivals(held: Callable[[int], Match], order: Sequence[int]) -> list[int]:
     """The best paper in `order`, and the second if it might as well be the one meant."""
-    best = matches[order[0]]
-    top = max(best.sentence_scores, default=0.0)
-    close = [
-        place
-        for place in order[1:2]
-        if matches[place].found.score >= RIVAL * best.found.score
-        and max(matches[place].sentence_scores, default=0.0) >= RIVAL * top
-    ]
-    return [order[0], *close]
+    first, *rest = order[:2]
+    return [first, *(place for place in rest if is_rival(held(first), held(place)))]
+
+
+def is_rival(best: Match, other: Match) -> bool:
+    """Whether the other paper and its best sentence score nearly what the best ones do."""
+    tops = [max(one.sentence_scores, default=0.0) for one in (best, other)]
+    return other.found.score >= RIVAL * best.found.score and tops[1] >= RIVAL * tops[0]
 
 
 def quoted(found: Match, place: int) -> Iterator[Drafted]:

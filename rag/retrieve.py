@@ -11,6 +11,7 @@ import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from rag.errors import Unavailable
 from rag.protocols import Embedder, KeywordIndex
 from rag.scripts import is_latin
 from rag.types import Filters, IndexedPaper, Retrieved, ScoredPaper, Vectors
@@ -119,7 +120,8 @@ class HybridRetriever(BaseRetriever):
     def _scored(
         self, found: IndexedPaper, vector: Vectors, space: Space, keyword: Mapping[str, float], ideal: float
     ) -> Retrieved:
-        assert found.vectors is not None
+        if found.vectors is None:
+            raise Unavailable(f"Papers have no vectors of {space.embedder.model} yet: run `footnote reindex`.")
         words = min(1.0, keyword.get(found.paper.paper_id, 0.0) / ideal) if ideal else 0.0
         return fused(found, space.rescaled(found.vectors @ vector), words)
 
