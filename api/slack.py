@@ -12,7 +12,6 @@ import logging
 import re
 import signal
 import sys
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -49,9 +48,6 @@ from rag.settings import Settings
 log = logging.getLogger(__name__)
 
 PATH = "/slack/events"
-FRESH_SECONDS = 300
-"""How old a signed request may be, by Slack's own advice."""
-
 POST_SECONDS = 240.0
 """A post, with all the waiting that Slack asks for."""
 
@@ -230,7 +226,7 @@ def read_body(headers: Mapping[str, str], body: bytes, verifier: SignatureVerifi
         text = body.decode()
     except UnicodeDecodeError as error:
         raise ApiError(400, "malformed", "The body is not UTF-8.") from error
-    if abs(time.time() - int(timestamp)) > FRESH_SECONDS or not verifier.is_valid(text, timestamp, signature):
+    if not verifier.is_valid(text, timestamp, signature):
         raise ApiError(401, "unsigned", "Slack's signature does not fit, or is too old.")
     if headers.get("content-type", "").startswith("application/json") and not is_object(text):
         raise ApiError(400, "malformed", "The body is not a JSON object.")
