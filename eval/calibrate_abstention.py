@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("questions", type=Path)
     parser.add_argument("papers", type=Path, nargs="+")
     share = "share of all answerable questions that may be refused for want of "
-    parser.add_argument("--refuse-relevant", type=float, default=0.052, help=share + "a paper on the subject")
+    parser.add_argument("--refuse-relevant", type=float, default=0.045, help=share + "a paper on the subject")
     parser.add_argument("--refuse-answered", type=float, default=0.05, help=share + "an answer in the paper that is named")
     parser.add_argument("--out", type=Path, default=CALIBRATION)
     given = parser.parse_args()
@@ -154,7 +154,7 @@ def calibrated(cases: Sequence[Case], refuse_relevant: float, refuse_answered: f
     share = refuse_answered * whole / sum(case.kind == "whole" for case in about_one)
     answered, answered_figures = fit(ANSWERED, about_one, "whole", "sentence away", share)
     answered["weights"]["full_text_matter"] = FULL_TEXT_MATTER  # type: ignore[index]  # ours, three lines above
-    hopeless = min(case.seen.score for case in cases if case.kind == "whole") * 0.9
+    hopeless = min(case.seen.score for case in cases if case.kind == "whole")
     return {
         "relevant": {"model": relevant},
         "answered": {"model": answered},

@@ -25,6 +25,9 @@ RUNNERS_UP = 5
 ENOUGH_ASKED = 4
 """Content words beside the paper's name from which their absence tells something: `What is WC-penalty?` has none."""
 
+NOTHING_IN_COMMON = 0.15
+"""Fused score below which a paper that shares no word with the question is not about it (`Is the moon made of cheese?`)."""
+
 CLEAR_LEAD = 0.1
 """A named paper is the one meant when it leads by so much."""
 
@@ -123,9 +126,12 @@ def calibration() -> Calibration:
 def decide(seen: Signals, *, one_paper: bool = True) -> Status:
     """What can be said from the best paper; `one_paper` tells that the question is about one, not about which there are."""
     fitted = calibration()
+    if seen.coverage == 0 and seen.score < NOTHING_IN_COMMON:
+        return "not_in_corpus"
     if fitted.relevant.probability(seen) < fitted.relevant.threshold:
         return "not_in_corpus"
-    if one_paper and seen.is_named and seen.lead >= CLEAR_LEAD and fitted.answered.probability(seen) < fitted.answered.threshold:
+    is_meant = seen.is_named and (seen.lead >= CLEAR_LEAD or seen.full_text_matter)
+    if one_paper and is_meant and fitted.answered.probability(seen) < fitted.answered.threshold:
         return "needs_full_text"
     return "answered"
 

@@ -12,7 +12,7 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
-from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, role
+from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_named, role
 from rag.protocols import Embedder
 from rag.scripts import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Status, Turn, Vectors
@@ -87,14 +87,16 @@ class ExtractiveGenerator:
         self, question: str, standalone: str, papers: Sequence[Retrieved], by_author: Sequence[int]
     ) -> Iterator[Piece]:
         wants_one = intent_of(question) == "explain"
-        order = by_meaning(standalone, papers, self._weigh, self._words)
+        named = places_named(question, papers, self._weigh)
+        order = list(dict.fromkeys([*named, *by_meaning(standalone, papers, self._weigh, self._words)]))
         status = "answered" if by_author else self._decided(question, standalone, [papers[place] for place in order])
         yield Decided(status, (order[0] + 1,) if status == "needs_full_text" else ())
         if status != "answered":
             return
         held = cache(lambda place: self._focused(question, standalone, papers[place]))
         listing = not wants_one or len(by_author) > 1
-        chosen = by_author[:MOST_LISTED] or (worth_listing(papers, order) if listing else rivals(held, order))
+        chosen = by_author[:MOST_LISTED] or (worth_listing(papers, order) if listing else named[1:] and named)
+        chosen = chosen or rivals(held, order)
         if len(chosen) == 1:
             yield from quoted(held(chosen[0]), chosen[0] + 1)
         else:

@@ -102,6 +102,17 @@ def match(question: str, found: Retrieved, weigh: Weigh) -> Match:
     )
 
 
+def places_named(question: str, papers: Sequence[Retrieved], weigh: Weigh) -> list[int]:
+    """Places of the papers that the question names by a rare name (`XRPO`, `LookWhere`), in the order of its names: for each
+    name the first paper that holds it."""
+    weights, found = weigh(question), []
+    for name in names_in(question):
+        terms = set(weigh(name))
+        if terms and is_rare(terms, weights, weigh):
+            found += [place for place, paper in enumerate(papers) if terms <= set(weigh(searched_text(paper)))][:1]
+    return list(dict.fromkeys(found))
+
+
 def is_rare(terms: set[str], weights: Mapping[str, float], weigh: Weigh) -> bool:
     """Whether one of these terms stands in so few papers that it names one: its weight is near that of a word in none."""
     (unseen,) = weigh(UNSEEN).values()

@@ -48,6 +48,7 @@ for start in count(first, 300):
 @pytest.mark.timeout(60 * ROUNDS)
 def test_what_was_acknowledged_survives_kills_at_any_moment(tmp_path: Path) -> None:
     chance = random.Random()
+    EMBEDDER.texts.clear()  # other tests of this process used it
     acknowledged = 0
     for round_number in range(ROUNDS):
         mode = "follow" if round_number % 2 else "sync"

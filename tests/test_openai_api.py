@@ -205,9 +205,9 @@ async def test_a_server_that_is_not_there_is_named_without_its_password() -> Non
 )
 async def test_a_stall_ends_after_half_the_time_for_an_answer(stalling: Reply) -> None:
     start = time.monotonic()
-    with pytest.raises(LLMUnavailable, match=r"gave nothing for 0\.3 s"):
-        await asked(stalling, seconds=0.6)
-    assert 0.25 < time.monotonic() - start < 1.5
+    with pytest.raises(LLMUnavailable, match=r"gave nothing for 1\.5 s"):
+        await asked(stalling, seconds=3.0)
+    assert 1.25 < time.monotonic() - start < 10
 
 
 async def test_an_answer_that_never_ends_is_stopped_at_its_time() -> None:
