@@ -199,7 +199,7 @@ def test_scores_are_fused_from_whole_two_sentences_and_words() -> None:
     paper = retrieved().found
     one = fused(paper, np.array([0.4, 0.2, 0.6], dtype=np.float32), 0.3)
     assert one.dense == pytest.approx(0.5 * 0.4 + 0.375 * 0.6 + 0.125 * 0.2)
-    assert one.score == pytest.approx(0.6 * one.dense + 0.4 * 0.3)
+    assert one.score == pytest.approx(0.55 * one.dense + 0.45 * 0.3)
     assert one.sentence_scores == pytest.approx((0.2, 0.6))
 
 
