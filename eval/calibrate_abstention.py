@@ -40,6 +40,7 @@ FULL_TEXT_MATTER = -1.5
 """Not fitted: no question about a learning rate or a licence stands in the sets; the weight says "rather not"."""
 
 FOLDS = 10
+"""Of cross-validation; fewer where there are fewer questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,9 @@ def fit(
     labels = np.array([case.kind == right for case in used])
     groups = [case.question_id for case in used]
     model = LogisticRegression(C=10, class_weight="balanced", max_iter=5000)
-    held_out = cross_val_predict(model, table, labels, groups=groups, cv=GroupKFold(FOLDS), method="predict_proba")[:, 1]
+    held_out = cross_val_predict(
+        model, table, labels, groups=groups, cv=GroupKFold(min(FOLDS, len(set(groups)))), method="predict_proba"
+    )[:, 1]
     model.fit(table, labels)
     threshold = float(np.quantile(held_out[labels], refuse))
     curve = [

@@ -33,7 +33,20 @@ def calibrate(
     if wrong_at_most is not None:
         bound_wrong_answers(file, papers, wrong_at_most, target, data, as_json)
         return
-    typer.echo(run_module("eval.calibrate_abstention", file, *papers, "--refuse", str(refuse), "--out", target), nl=False)
+    typer.echo(
+        run_module(
+            "eval.calibrate_abstention",
+            file,
+            *papers,
+            "--refuse-relevant",
+            str(refuse),
+            "--refuse-answered",
+            str(refuse),
+            "--out",
+            target,
+        ),
+        nl=False,
+    )
     if support is not None:
         typer.echo(run_module("eval.fit_verifier", support), nl=False)
 
