@@ -12,11 +12,9 @@ from tests.slack.fake_slack import Json, mention
 
 QUESTIONS, CHANNELS = 200, 50
 SECONDS = float(os.environ.get("SLACK_LOAD_SECONDS", "2"))
-LONGEST_ACKNOWLEDGEMENT = 1.0 if "SLACK_LOAD_SECONDS" in os.environ else 10.0
-"""Slack waits for 3 s, and the goal is 1; that is held where the load is asked for, on a machine with nothing else to do."""
 
 
-async def test_every_question_is_acknowledged_at_once_and_answered_once_within_a_minute(door: Door) -> None:
+async def test_every_question_is_acknowledged_within_a_second_and_answered_once_within_a_minute(door: Door) -> None:
     door.library.engine.pauses[0] = 0.2
     bodies = [mention(door.slack, "Otters?", channel=f"C{n % CHANNELS}", user=f"U{n}") for n in range(QUESTIONS)]
     acknowledged: list[float] = []
@@ -34,6 +32,6 @@ async def test_every_question_is_acknowledged_at_once_and_answered_once_within_a
     median, worst = acknowledged[len(acknowledged) // 2] * 1000, acknowledged[-1] * 1000
     print(f"acknowledged in {median:.0f} ms, {worst:.0f} at most; all answered after {time.monotonic() - started:.1f} s")
     await asyncio.sleep(0.5)
-    assert max(acknowledged) < LONGEST_ACKNOWLEDGEMENT
+    assert max(acknowledged) < 1
     assert Counter(one.thread for one in door.slack.posted) == Counter(body["event"]["ts"] for body in bodies)
     assert all("About" in one.shown for one in door.slack.posted)
