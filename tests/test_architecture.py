@@ -28,7 +28,7 @@ HOMES = {
         "rag/catalogue_writing.py",
         "rag/journal.py",
     },
-    "slack_sdk": {"api/slack.py"},
+    "slack_sdk": {"api/slack.py", "api/slack_web.py"},
     "slack_bolt": {"api/slack.py"},
     "llama_index": {"rag/query_engine.py", "rag/retrieve.py", "rag/embedding.py"},
     "onnxruntime": {"rag/embedding.py", "rag/encoder_graph.py"},
