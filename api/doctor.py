@@ -13,6 +13,6 @@ def examine(settings: Settings) -> Iterator[Finding]:
     if not any(token.get_secret_value() for token in (settings.slack_bot_token, settings.slack_app_token)):
         yield Finding("Slack", "off", "no token is set", "to answer in Slack: see the README")
         return
-    from api import slack
+    from api import slack_web
 
-    yield from slack.examine(settings)
+    yield from slack_web.examine(settings)

@@ -1,32 +1,29 @@
-"""Slack's door: events over HTTP (`/slack/events`) or Socket Mode (`footnote slack`), and what the bot does in Slack.
+"""Slack's door: events over HTTP (`/slack/events`) or Socket Mode (`footnote slack`).
 
-The only file that knows slack_bolt and slack_sdk. Bolt reads and acknowledges; it does not know a second delivery, waits for
-none of its listeners at the end and answers malformed requests with 500, so the bot, its queue and a guard are ours.
+The only file that knows slack_bolt. Bolt reads and acknowledges; it does not know a second delivery, waits for none of its
+listeners at the end and answers malformed requests with 500, so the bot, its queue and a guard are ours.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import re
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import typer
-from aiohttp import ClientConnectorError, ClientError
+from aiohttp import ClientError
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
-from slack_sdk.errors import SlackApiError, SlackClientError
-from slack_sdk.http_retry.builtin_async_handlers import AsyncConnectionErrorRetryHandler, AsyncRateLimitErrorRetryHandler
+from slack_sdk.errors import SlackApiError
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.webhook.async_client import AsyncWebhookClient
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -35,96 +32,15 @@ from api.context import Context
 from api.errors import ApiError
 from api.logs import log_as_json
 from api.serve import SWITCH_SECONDS
-from api.slack_blocks import RATE, Message
-from api.slack_bot import Bot, Place, Refused, Said
+from api.slack_blocks import RATE
+from api.slack_bot import Bot
 from api.slack_events import read_click, read_command, read_event
-from api.slack_queue import Pace
-from api.slack_text import read_question
+from api.slack_web import SlackChat
 from rag.build import open_library
-from rag.doctor import Finding
 from rag.errors import SettingsError
 from rag.settings import Settings
 
-log = logging.getLogger(__name__)
-
 PATH = "/slack/events"
-POST_SECONDS = 240.0
-"""A post, with all the waiting that Slack asks for."""
-
-TRIES = 6
-BRIEF_SECONDS = 5
-READ_MESSAGES = 100
-WORKING = "is reading the papers…"
-
-
-class SlackChat:
-    """Slack's Web API, as far as the bot needs it."""
-
-    def __init__(self, token: str, base_url: str) -> None:
-        patient = [
-            AsyncRateLimitErrorRetryHandler(max_retry_count=TRIES),
-            AsyncConnectionErrorRetryHandler(max_retry_count=2, error_types=[ClientConnectorError]),  # nothing was sent
-        ]
-        self._client = AsyncWebClient(token, base_url=base_url, retry_handlers=patient)
-        self._brief = AsyncWebClient(token, base_url=base_url, timeout=BRIEF_SECONDS, retry_handlers=[])
-        self._pace = Pace()
-
-    async def post(self, channel: str, thread: str | None, message: Message) -> str:
-        """Posts at the channel's pace, waiting when Slack asks for it. Raises Refused."""
-        async with self._pace.turn(channel):
-            with refusals():
-                async with asyncio.timeout(POST_SECONDS):
-                    posted = await self._client.chat_postMessage(
-                        channel=channel,
-                        thread_ts=thread,
-                        text=message.text,
-                        blocks=list(message.blocks) or None,
-                        unfurl_links=False,
-                        unfurl_media=False,
-                    )
-                return str(posted["ts"])
-
-    async def whisper(self, channel: str, thread: str | None, user: str, text: str) -> None:
-        """Shows one person a sentence. Raises Refused."""
-        with refusals():
-            async with asyncio.timeout(POST_SECONDS):
-                await self._client.chat_postEphemeral(channel=channel, user=user, text=text, thread_ts=thread)
-
-    async def reply(self, address: str, message: Message) -> None:
-        """Answers a command by the address Slack gave with it. Raises Refused."""
-        with refusals():
-            hook = AsyncWebhookClient(address)
-            said = await hook.send(text=message.text, blocks=list(message.blocks) or None, response_type="ephemeral")
-            if said.status_code != 200:
-                raise Refused(said.body)
-
-    async def show_work(self, channel: str, thread: str) -> None:
-        """Slack takes it away with the next post, or after two minutes."""
-        try:
-            await self._brief.assistant_threads_setStatus(channel_id=channel, thread_ts=thread, status=WORKING)
-        except (SlackClientError, ClientError, TimeoutError) as error:
-            log.info("no status is shown: %s", error)
-
-    async def said_before(self, place: Place, ts: str) -> Sequence[Said]:
-        """The thread's messages before `ts`, oldest first; none where Slack does not let us read."""
-        try:
-            found = await self._brief.conversations_replies(channel=place.channel, ts=place.thread, limit=READ_MESSAGES)
-            messages = [one for one in found["messages"] if float(one["ts"]) < float(ts)]
-            return [Said(read_question(one.get("text", "")), ours="bot_id" in one) for one in messages]
-        except (SlackClientError, ClientError, TimeoutError, KeyError, ValueError) as error:
-            log.info("a thread cannot be read: %s", error)
-            return ()
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Whatever keeps Slack from taking a message, as Refused."""
-    try:
-        yield
-    except SlackApiError as error:
-        raise Refused(str(error.response.get("error") or error.response.status_code)) from error
-    except (SlackClientError, ClientError, TimeoutError) as error:
-        raise Refused(type(error).__name__) from error
 
 
 def listening(bot: Bot, token: str, base_url: str) -> AsyncApp:
@@ -288,28 +204,3 @@ async def connect(handler: AsyncSocketModeHandler) -> None:
     except (ClientError, TimeoutError) as error:
         raise SettingsError(f"Slack cannot be reached at FOOTNOTE_SLACK_API_URL ({type(error).__name__}).") from error
     await handler.connect_async()  # type: ignore[no-untyped-call]  # bolt leaves it untyped
-
-
-def examine(settings: Settings) -> Iterator[Finding]:
-    """For `footnote doctor`: whether Slack takes the tokens."""
-    bot, app = settings.slack_bot_token.get_secret_value(), settings.slack_app_token.get_secret_value()
-    yield asyncio.run(token_found("Slack bot token", bot, "xoxb-", "auth.test", settings.slack_api_url))
-    if app:
-        yield asyncio.run(token_found("Slack app token", app, "xapp-", "apps.connections.open", settings.slack_api_url))
-    if not app and not settings.slack_signing_secret.get_secret_value():
-        todo = "set FOOTNOTE_SLACK_APP_TOKEN (Socket Mode) or FOOTNOTE_SLACK_SIGNING_SECRET (events over HTTP)"
-        yield Finding("Slack events", "broken", "Slack has no way to reach Footnote", todo)
-
-
-async def token_found(part: str, token: str, prefix: str, method: str, base_url: str) -> Finding:
-    """Asks Slack whether it takes a token."""
-    name = f"FOOTNOTE_{part.upper().replace(' ', '_')}"
-    if not token.startswith(prefix):
-        return Finding(part, "broken", f"it does not begin with {prefix}", f"check {name}")
-    try:
-        said = await AsyncWebClient(token, base_url=base_url, timeout=10, retry_handlers=[]).api_call(method)
-    except SlackApiError as error:
-        return Finding(part, "broken", f"Slack says {error.response.get('error')}", f"check {name}")
-    except (SlackClientError, ClientError, TimeoutError) as error:
-        return Finding(part, "broken", f"Slack cannot be reached ({type(error).__name__})", "check FOOTNOTE_SLACK_API_URL")
-    return Finding(part, "works", f"accepted for {said['team']}" if said.get("team") else "accepted")

@@ -1,4 +1,4 @@
-"""An answer as Slack messages: the text in Markdown blocks, a footnote a section, buttons; and the sentences said instead.
+"""An answer as Slack messages: the text in Markdown blocks, a footnote a section, buttons.
 
 Slack takes 12,000 characters of Markdown, 3,000 a section, 50 blocks and about 13,000 characters a message.
 """
@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from api.errors import ApiError
+from api import slack_sentences as say
 from api.slack_text import link, paper_url, safe_cut, safe_line, safe_markdown, split
-from rag.errors import Busy, InputError, LLMRefused, LLMUnavailable, NotFound, Unavailable
 from rag.export import to_bibtex
 from rag.types import Answer, AnswerSentence, Citation, Paper, unique
 from rag.wire import JsonObject
@@ -38,29 +37,6 @@ IN_OUR_NETWORK = re.compile(r"\s*\([^()]*://[^()]*\)")
 WARN_OF = ("mismatch", "number_mismatch", "uncited")
 
 RATE = "footnote_rate"
-WANTED = "What would you like to know? Mention me with a question, or write `bib` for the papers cited in this thread."
-NO_BIB = "Nothing was cited in this thread yet."
-THANKS = {"up": "Thank you, noted as helpful.", "down": "Thank you, noted as not helpful."}
-NOT_HERE = "I was not allowed to answer in this channel. Write to me directly, or ask whoever runs Footnote to add it."
-FULL = "Too many questions are waiting already. Ask again in a minute."
-SLOWLY = "That was many questions in one minute. I answer here again in a minute."
-RESTARTING = "I am being restarted and could not finish this answer. Ask again in a moment."
-REFUSED = "Slack would not show the whole answer ({code}). It begins: "
-REST = "The answer goes on."
-REFUSED_REST = "Slack would not show the rest of the answer ({code})."
-SHORTENED = "_The answer was too long for Slack and was shortened here._"
-BROKEN = "Something broke here, and was logged. Ask again; if it happens again, tell whoever runs Footnote."
-
-SENTENCES: dict[type[BaseException], str] = {
-    LLMUnavailable: "The language model does not answer at the moment. Ask again in a minute.",
-    LLMRefused: "The language model refused this question. If it does so again, tell whoever runs Footnote.",
-    Unavailable: "The library cannot be reached at the moment. Ask again in a minute.",
-    Busy: "Another question of this thread is still being answered. Ask again when it is done.",
-    NotFound: "That is no longer there.",
-    TimeoutError: "It took too long. Ask again, perhaps a narrower question.",
-    ApiError: FULL,
-}
-"""What is said for an error, nearest class first; an InputError says itself what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +47,10 @@ class Message:
     blocks: tuple[JsonObject, ...] = ()
 
 
-def sentence_of(error: BaseException) -> str:
-    """What a person in Slack reads of an error; nothing of what it holds but for an InputError's own words."""
-    if isinstance(error, InputError):
-        return safe_cut(str(error), FALLBACK)
-    return next((SENTENCES[known] for known in type(error).__mro__ if known in SENTENCES), BROKEN)
-
-
 def answer_messages(answer: Answer, owner: str) -> list[Message]:
     """An answer in one message, more where it is long. `owner` is whose answer it is in the journal, for the buttons."""
     first, *rest = packed(answer_blocks(answer, owner))
-    return [Message(safe_cut(answer.text, FALLBACK), first), *(Message(REST, blocks) for blocks in rest)]
+    return [Message(safe_cut(answer.text, FALLBACK), first), *(Message(say.REST, blocks) for blocks in rest)]
 
 
 def answer_blocks(answer: Answer, owner: str) -> Iterator[JsonObject]:
@@ -90,7 +59,7 @@ def answer_blocks(answer: Answer, owner: str) -> Iterator[JsonObject]:
     for part in parts[:MOST_PARTS]:
         yield {"type": "markdown", "text": part}
     if len(parts) > MOST_PARTS:
-        yield context(SHORTENED)
+        yield context(say.SHORTENED)
     for citation in answer.citations:
         yield section(footnote(citation, answer.sentences))
     nearest = [one.paper for one in answer.papers[:NEAREST] if paper_url(one.paper)] if answer.status == "not_in_corpus" else []
@@ -129,7 +98,7 @@ def bib_messages(papers: Iterable[Paper]) -> list[Message]:
     """BibTeX of these papers, to be copied; without the abstracts, which would fill screens."""
     entries = "".join(to_bibtex(replace(paper, abstract="") for paper in papers)).strip()
     if not entries:
-        return [Message(NO_BIB)]
+        return [Message(say.NO_BIB)]
     parts = split(safe_markdown(f"```\n{entries}\n```"), SECTION)
     return [Message("BibTeX of the papers cited in this thread", blocks) for blocks in packed(map(section, parts))]
 
@@ -184,6 +153,6 @@ def packed(blocks: Iterable[JsonObject]) -> Iterator[tuple[JsonObject, ...]]:
 
 def beginning(message: Message, code: str) -> Message:
     """What is said when Slack refuses a message: why, and how it begins."""
-    if message.text == REST:
-        return Message(REFUSED_REST.format(code=safe_line(code)))
-    return Message(REFUSED.format(code=safe_line(code)) + message.text)
+    if message.text == say.REST:
+        return Message(say.REFUSED_REST.format(code=safe_line(code)))
+    return Message(say.REFUSED.format(code=safe_line(code)) + message.text)

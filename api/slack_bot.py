@@ -8,22 +8,17 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Seq
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
-from anyio import CancelScope
-
-from api import slack_blocks as say
-from api.answering import Answering, Ask, Work, whole
+from api import slack_sentences as say
+from api.answering import Answering, Work
 from api.context import Context
-from api.conversations import take_turn
-from api.export import cited_in
 from api.lifecycle import Lifecycle
 from api.limits import Generations
-from api.slack_blocks import Message
+from api.slack_answers import Answers
+from api.slack_blocks import Message, asked_message, beginning
+from api.slack_chat import Chat, Refused, Show
+from api.slack_events import Asked, Click, Command, Place
 from api.slack_queue import Fuse, JobQueue
-from rag.errors import is_panic
-from rag.journal import Verdict
-from rag.types import Answer, Turn, cut
 
 log = logging.getLogger(__name__)
 
@@ -40,104 +35,6 @@ MOST_A_MINUTE = 10
 DRAIN_SECONDS = 18.0
 """How long shutdown waits for what was asked; Compose kills 30 s after SIGTERM."""
 
-THREAD_TURNS = 20
-"""Messages of an existing thread that are read when first mentioned in it."""
-
-TURN_LENGTH = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A thread: workspace, channel, and the `ts` of its first message."""
-
-    team: str
-    channel: str
-    thread: str
-
-    @property
-    def owner(self) -> str:
-        """Whom the conversation belongs to in the journal: the workspace."""
-        return f"slack:{self.team}"
-
-    @property
-    def key(self) -> str:
-        """The thread's name in the journal."""
-        return f"{self.team}/{self.channel}/{self.thread}"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question to us: `text` is read already, `event` Slack's id of the delivery, `in_thread` whether it is a reply."""
-
-    place: Place
-    user: str
-    text: str
-    ts: str
-    event: str
-    in_thread: bool
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """By which a second delivery is known."""
-        return f"slack:{self.place.team}/{self.place.channel}/{self.ts}", f"slack:{self.event}"
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A slash command. `reply_to` is an address for answers where we may not post; `trigger` is the call's id."""
-
-    team: str
-    channel: str
-    user: str
-    text: str
-    reply_to: str
-    trigger: str
-
-
-@dataclass(frozen=True, slots=True)
-class Click:
-    """A verdict on the answer that `value` names."""
-
-    place: Place
-    user: str
-    verdict: Verdict
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message of a thread; `ours` may be any bot's."""
-
-    text: str
-    ours: bool
-
-
-class Refused(Exception):
-    """Slack does not take a message; the error's text is Slack's code (`not_in_channel`)."""
-
-
-class Chat(Protocol):
-    """What the bot does in Slack."""
-
-    async def post(self, channel: str, thread: str | None, message: Message) -> str:
-        """Posts and gives the message's `ts`. Raises Refused."""
-
-    async def whisper(self, channel: str, thread: str | None, user: str, text: str) -> None:
-        """Shows one person a sentence. Raises Refused."""
-
-    async def reply(self, address: str, message: Message) -> None:
-        """Answers a command where we may not post. Raises Refused."""
-
-    async def show_work(self, channel: str, thread: str) -> None:
-        """Shows that something is being done, if it can."""
-
-    async def said_before(self, place: Place, ts: str) -> Sequence[Said]:
-        """What people and bots said in a thread before `ts`; nothing where it cannot be read."""
-
-
-Show = Callable[[Message], Awaitable[object]]
-"""Where an answer goes. Raises Refused."""
-
 
 class Bot:
     """Hears, answers, and is told what people think of it. `channels` are those it may answer in; none means all."""
@@ -146,6 +43,7 @@ class Bot:
         self.the = for_slack(the)
         self._server = the.lifecycle
         self.chat = chat
+        self.answers = Answers(self.the, chat)
         self.channels = channels
         self.fuse = Fuse(MOST_A_MINUTE)
         self.questions = JobQueue(WAITING, WORKERS)
@@ -207,7 +105,7 @@ class Bot:
         elif not self.allowed(place.channel):
             await self.whisper(place, asked.user, say.NOT_HERE)
         else:
-            messages, _ = await asyncio.gather(self._messages(asked), self.chat.show_work(place.channel, place.thread))
+            messages, _ = await asyncio.gather(self.answers.messages(asked), self.chat.show_work(place.channel, place.thread))
             await self.show(messages, show or self.in_thread(place))
 
     def in_thread(self, place: Place) -> Show:
@@ -222,7 +120,7 @@ class Bot:
             except Refused as refused:
                 log.warning("Slack refused a message: %s", refused)
                 try:
-                    await show(say.beginning(message, str(refused)))
+                    await show(beginning(message, str(refused)))
                 except Refused as again:
                     log.error("Slack refused to show why: %s", again)
 
@@ -232,51 +130,6 @@ class Bot:
             await self.chat.whisper(place.channel, place.thread, user, text)
         except Refused:
             await self.show([Message(text)], self.in_thread(place))
-
-    async def _messages(self, asked: Asked) -> Sequence[Message]:
-        """What to say to a question; never nothing."""
-        try:
-            return await self._found(asked)
-        except BaseException as error:
-            if not isinstance(error, Exception) and not is_panic(error):
-                raise
-            sentence = say.sentence_of(error)
-            if sentence == say.BROKEN:
-                log.exception("a question from Slack broke off")
-            return [Message(sentence)]
-
-    async def _found(self, asked: Asked) -> Sequence[Message]:
-        journal, place = self.the.library.journal, asked.place
-        conversation = await self.the.threads.run(lambda: journal.thread(place.owner, place.key))
-        if asked.text.strip("/ ").casefold() in ("bib", "bibtex"):
-            return await self._bib(place.owner, conversation.conversation_id)
-        unread = asked.in_thread and not (conversation.messages and asked.text)
-        before = await self.chat.said_before(place, asked.ts) if unread else ()
-        question = asked.text or (before[-1].text if before and not before[-1].ours else "")
-        if not question:
-            return [Message(say.WANTED)]
-        earlier = history(before if asked.text else before[:-1])
-        answer = await self._answer(place.owner, conversation.conversation_id, question, earlier)
-        return say.answer_messages(answer, place.owner)
-
-    async def _answer(self, owner: str, conversation_id: str, question: str, earlier: Sequence[Turn]) -> Answer:
-        """An answer in its turn; `earlier` stands in for the history of a conversation that has none."""
-        journal, threads = self.the.library.journal, self.the.threads
-        turn = await take_turn(self.the, owner, conversation_id)
-
-        async def record(answer: Answer) -> None:
-            await threads.run(lambda: journal.record(turn, question, answer))
-
-        try:
-            return await whole(self.the.answering.stream(Ask(question, turn.history or earlier), record))
-        finally:
-            with CancelScope(shield=True):
-                await threads.run(lambda: journal.give_up(turn))
-
-    async def _bib(self, owner: str, conversation_id: str) -> list[Message]:
-        library = self.the.library
-        kept = await self.the.threads.run(lambda: library.journal.answers(owner, conversation_id))
-        return say.bib_messages(await self.the.threads.run(lambda: cited_in(kept, library.catalogue)))
 
     async def _rate(self, click: Click) -> None:
         owner, _, answer_id = click.value.rpartition(" ")
@@ -304,11 +157,6 @@ def for_slack(the: Context) -> Context:
     work = Work(Generations(WORKERS), Lifecycle(), the.metrics, the.work.deadline)
     answering = Answering(the.answering.engine, work, the.answering.log_questions)
     return replace(the, work=work, lifecycle=work.lifecycle, answering=answering)
-
-
-def history(before: Sequence[Said]) -> list[Turn]:
-    """What people said in a thread, as the history of a question."""
-    return [Turn("user", cut(one.text, TURN_LENGTH)) for one in before if one.text and not one.ours][-THREAD_TURNS:]
 
 
 def fuse_key(asked: Asked) -> str:
@@ -347,7 +195,7 @@ class CommandQuestion:
         """Answers it; by the command's own address where we may not post."""
         bot, asked = self.bot, self.command
         try:
-            ts = await bot.chat.post(asked.channel, None, say.asked_message(asked.text))
+            ts = await bot.chat.post(asked.channel, None, asked_message(asked.text))
             show = None
         except Refused:
             ts = asked.trigger

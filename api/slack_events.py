@@ -4,12 +4,70 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from api.slack_blocks import RATE
-from api.slack_bot import Asked, Click, Command, Place
 from api.slack_text import read_question
 from rag.journal import LONGEST_DELIVERY, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A thread: workspace, channel, and the `ts` of its first message."""
+
+    team: str
+    channel: str
+    thread: str
+
+    @property
+    def owner(self) -> str:
+        """Whom the conversation belongs to in the journal: the workspace."""
+        return f"slack:{self.team}"
+
+    @property
+    def key(self) -> str:
+        """The thread's name in the journal."""
+        return f"{self.team}/{self.channel}/{self.thread}"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question to us: `text` is read already, `event` Slack's id of the delivery, `in_thread` whether it is a reply."""
+
+    place: Place
+    user: str
+    text: str
+    ts: str
+    event: str
+    in_thread: bool
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """By which a second delivery is known."""
+        return f"slack:{self.place.team}/{self.place.channel}/{self.ts}", f"slack:{self.event}"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command. `reply_to` is an address for answers where we may not post; `trigger` is the call's id."""
+
+    team: str
+    channel: str
+    user: str
+    text: str
+    reply_to: str
+    trigger: str
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A verdict on the answer that `value` names."""
+
+    place: Place
+    user: str
+    verdict: Verdict
+    value: str
 
 
 def read_event(body: Mapping[str, Any]) -> Asked | None:  # Any: Slack's JSON

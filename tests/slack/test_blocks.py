@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from api.errors import ApiError
-from api.slack_blocks import answer_messages, bib_messages, packed, section, sentence_of
+from api.slack_blocks import answer_messages, bib_messages, packed, section
+from api.slack_sentences import sentence_of
 from rag.errors import Busy, FootnoteError, IndexDamaged, InputError, LLMRefused, LLMUnavailable
 from rag.types import Answer, AnswerSentence, Evidence, Paper, ScoredPaper
 from tests.api.fakes import make_answer

@@ -132,7 +132,7 @@ def test_a_channels_name_in_place_of_its_id_is_told() -> None:
 
 
 async def test_the_fake_itself_takes_only_its_token(library: FakeLibrary, slack: FakeSlack) -> None:
-    from api.slack import token_found
+    from api.slack_web import token_found
 
     bad = await token_found("Slack bot token", "xoxb-bad", "xoxb-", "auth.test", slack.base)
     assert (bad.state, bad.said) == ("broken", "Slack says invalid_auth")

@@ -27,11 +27,11 @@ EVENTS = {"app_mention": {"app_mentions:read"}, "message.im": {"im:history"}}
 
 
 def methods_called() -> set[str]:
-    """The Web API methods named in api/slack.py."""
+    """The Web API methods named in api/slack*.py."""
     from slack_sdk.web.async_client import AsyncWebClient
 
-    tree = ast.parse((ROOT / "slack.py").read_text(encoding="utf8"))
-    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    trees = [ast.parse(path.read_text(encoding="utf8")) for path in ROOT.glob("slack*.py")]
+    names = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     return {name for name in names if "_" in name and not name.startswith("_") and name in vars(AsyncWebClient)} - {"api_call"}
 
 
