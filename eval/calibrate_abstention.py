@@ -28,7 +28,7 @@ from rag.extract import by_meaning
 from rag.filters import Names
 from rag.ingest import files
 from rag.match import match, meaning_coverage, places_by_author
-from rag.retrieve import fused
+from rag.retrieve import scored
 from rag.settings import read_settings
 from rag.types import Filters, Retrieved, Turn
 from rag.understand import understand
@@ -144,7 +144,7 @@ def without_answer(library: Library, text: str, found: Retrieved, points: Sequen
     vectors = np.concatenate([library.embedder.embed_texts([rest]), paper.vectors[1:][kept]])
     left = replace(paper, text=rest, sentences=tuple(paper.sentences[index] for index in kept), vectors=vectors)
     cosines = np.clip(vectors @ library.embedder.embed_question(text), 0, 1)
-    return fused(left, cosines, found.keyword)
+    return scored(left, cosines, found.keyword)
 
 
 def calibrated(cases: Sequence[Case], refuse_relevant: float, refuse_answered: float) -> dict[str, object]:

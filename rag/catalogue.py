@@ -9,7 +9,20 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Select, and_, func, or_, select, update
 
-from rag.catalogue_rows import LIVE, PAPER, batches, read_indexed, read_paper, read_vectors, rows_of, with_vectors
+from rag.catalogue_rows import (
+    LIVE,
+    PAPER,
+    batches,
+    papers_with_vectors,
+    read_block,
+    read_indexed,
+    read_paper,
+    read_vectors,
+    rows_among,
+    rows_of,
+    vectors_alone,
+    with_vectors,
+)
 from rag.catalogue_writing import (
     Embedded,
     NotEmbedded,
@@ -26,7 +39,7 @@ from rag.database import Database, aliases, facets, papers, redirects, state, wh
 from rag.errors import InputError, NotFound
 from rag.filters import Names
 from rag.identity import Record, author_key, match_key, readings
-from rag.types import Commit, Filters, IndexedPaper, Paper, Vectors
+from rag.types import Commit, Filters, IndexedPaper, Paper, VectorBlock, Vectors
 
 __all__ = ["Catalogue", "Change", "Embedded", "NotEmbedded"]
 
@@ -54,6 +67,11 @@ class Catalogue:
         """The number of changes so far."""
         with self.database.reading() as connection:
             return int(connection.execute(select(state.c.revision)).scalar_one())
+
+    def arrivals(self) -> int:
+        """How many papers ever came, those removed since too: read from one row, where counting takes 4 ms for 50,000."""
+        with self.database.reading() as connection:
+            return int(connection.execute(select(state.c.arrivals)).scalar_one())
 
     def count(self, model: str | None = None) -> int:
         """How many papers there are; with `model`, how many have vectors of it."""
@@ -125,9 +143,15 @@ class Catalogue:
     def indexed(self, paper_ids: Sequence[str], model: str) -> list[IndexedPaper]:
         """With texts and vectors of `model` (None where there are none), in the order asked; unknown ones are left out."""
         with self.database.reading() as connection:
-            rows = rows_of(connection, with_vectors(model).where(LIVE), papers.c.paper_id, paper_ids)
+            rows = rows_among(connection, papers_with_vectors(model), paper_ids)
             found = {row.paper_id: read_indexed(row) for row in rows}
         return [found[paper_id] for paper_id in paper_ids if paper_id in found]
+
+    def vectors(self, paper_ids: Sequence[str], model: str) -> VectorBlock:
+        """The vectors of `model` alone, without the texts, which take thrice as long to read. In no particular order; unknown
+        papers and those without vectors are left out."""
+        with self.database.reading() as connection:
+            return read_block(rows_among(connection, vectors_alone(model), paper_ids))
 
     def whole_vectors(self, model: str) -> tuple[list[str], Vectors]:
         """Ids of all papers with vectors of `model`, and row 0 of each: shape (papers, dimension). Ordered by text hash, which is

@@ -114,6 +114,16 @@ class IndexedPaper:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorBlock:
+    """The vectors of several papers under one another, shape (rows, dimension): from row `starts[i]` on those of `paper_ids[i]`,
+    first of the whole, then of each sentence."""
+
+    paper_ids: tuple[str, ...]
+    starts: tuple[int, ...]
+    vectors: Vectors
+
+
+@dataclass(frozen=True, slots=True)
 class Filters:
     """What a question may be narrowed to. Text fields match without case; several values of one field mean "any of them"."""
 

@@ -111,6 +111,14 @@ def test_a_commit_that_changes_nothing_raises_no_revision(catalogue: Catalogue) 
     assert catalogue.revision() == 1
 
 
+def test_arrivals_count_what_was_removed_too(catalogue: Catalogue) -> None:
+    assert catalogue.arrivals() == 0
+    commit(catalogue, raw_paper("trees"), raw_paper("nets"))
+    catalogue.remove(ids(catalogue)[:1])
+    commit(catalogue, raw_paper("rings"))
+    assert (catalogue.arrivals(), catalogue.count()) == (3, 2)
+
+
 def test_the_category_is_kept_when_the_paper_comes_again_without(catalogue: Catalogue) -> None:
     commit(catalogue, raw_paper("trees", category="Theory"))
     commit(catalogue, raw_paper("trees", venue="ICML"))
@@ -150,6 +158,17 @@ def test_vectors_come_back_as_unit_float32_in_the_order_asked(catalogue: Catalog
         assert paper.vectors.shape == (1 + len(paper.sentences), embedder.dimension)
         assert np.allclose(np.linalg.norm(paper.vectors, axis=1), 1, atol=1e-6)
         assert np.allclose(paper.vectors, given[embedder.model][text_hash(paper)], atol=1e-3)
+
+
+def test_vectors_alone_are_those_that_come_with_the_texts(catalogue: Catalogue) -> None:
+    embedder, papers = HashEmbedder(), [raw_paper(topic) for topic in ("trees", "nets", "rings")]
+    catalogue.commit([read_record(paper) for paper in papers], embedded(catalogue, papers, embedder))
+    block = catalogue.vectors([*ids(catalogue), "unknown0"], embedder.model)
+    assert sorted(block.paper_ids) == sorted(ids(catalogue))
+    for paper_id, rows in zip(block.paper_ids, np.split(block.vectors, block.starts[1:]), strict=True):
+        (paper,) = catalogue.indexed([paper_id], embedder.model)
+        assert np.array_equal(rows, paper.vectors)
+    assert catalogue.vectors(ids(catalogue), "another model").paper_ids == ()
 
 
 def test_whole_vectors_are_row_zero_of_every_live_paper(catalogue: Catalogue) -> None:
@@ -398,6 +417,7 @@ def test_looking_papers_up_never_goes_through_all_of_them(tmp_path: Path) -> Non
 
     event.listen(database.engine, "before_cursor_execute", explain)
     catalogue.indexed([paper_id], "hash")
+    catalogue.vectors([paper_id], "hash")
     catalogue.papers([paper_id])
     catalogue.resolve("10.1000/trees")
     catalogue.list(after=paper_id)

@@ -15,7 +15,7 @@ from rag.decide import CALIBRATION, Signals, calibration, decide, is_hopeless, s
 from rag.extract import marked, worth_listing
 from rag.match import Match, match, meaning_coverage, names_in, places_by_author, role
 from rag.relax import relaxation
-from rag.retrieve import fused
+from rag.retrieve import scored
 from rag.scripts import is_latin
 from rag.spelling import is_english
 from rag.text import clean, split_sentences
@@ -197,7 +197,7 @@ def test_a_sentence_gets_its_marker_before_the_full_stop(sentence: str, expected
 
 def test_scores_are_fused_from_whole_two_sentences_and_words() -> None:
     paper = retrieved().found
-    one = fused(paper, np.array([0.4, 0.2, 0.6], dtype=np.float32), 0.3)
+    one = scored(paper, np.array([0.4, 0.2, 0.6], dtype=np.float32), 0.3)
     assert one.dense == pytest.approx(0.5 * 0.4 + 0.375 * 0.6 + 0.125 * 0.2)
     assert one.score == pytest.approx(0.55 * one.dense + 0.45 * 0.3)
     assert one.sentence_scores == pytest.approx((0.2, 0.6))

@@ -46,7 +46,7 @@ class DenseSearch:
         try:
             if within is None and self._usable():
                 return self._chroma.search(vector, k)
-            if within is not None and self._usable() and self._catalogue.count() > EXACT_LIMIT:
+            if within is not None and self._usable() and self._catalogue.arrivals() > EXACT_LIMIT:
                 return self._search_ever_deeper(vector, k, frozenset(within))
         except IndexDamaged as error:
             self._current = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Protocol
 
 import numpy as np
@@ -33,7 +34,7 @@ class VectorSource(Protocol):
         """Ids of all papers with vectors of `model`, and one row for each."""
 
 
-FEW = 20
+FEW = 5
 """A set smaller than one in so many papers is scored alone; above, copying its vectors together costs more than scoring all."""
 
 
@@ -46,9 +47,10 @@ class _Snapshot:
 
     def rows_of(self, paper_ids: Collection[str]) -> NDArray[np.intp]:
         """In order and once each; ids without a vector have none."""
-        asked = np.zeros(len(self.paper_ids), bool)
-        asked[[self.rows[paper_id] for paper_id in paper_ids if paper_id in self.rows]] = True
-        return np.flatnonzero(asked)
+        nowhere = len(self.paper_ids)
+        asked = np.zeros(nowhere + 1, bool)
+        asked[np.fromiter(map(self.rows.get, paper_ids, repeat(nowhere)), np.intp, len(paper_ids))] = True
+        return np.flatnonzero(asked[:nowhere])
 
 
 class ExactIndex:

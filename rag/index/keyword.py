@@ -40,6 +40,9 @@ MAX_TERMS = 512
 SET_LIMIT = 1000
 """Up to so many ids a restricted search asks the index for these alone; beyond, reading down the ranked list is faster."""
 
+AT_ONCE = 64
+"""Questions whose queries are kept, since each is searched by several times."""
+
 WRITER_MEMORY = 64_000_000
 
 
@@ -95,6 +98,7 @@ class TantivyIndex:
         self._writing = threading.Lock()
         self._vocabulary = (-1, Vocabulary([]))
         self._generation = 0
+        self._queries = lru_cache(maxsize=AT_ONCE)(self._new_query)
 
     @_explained()
     def count(self) -> int:
@@ -184,6 +188,10 @@ class TantivyIndex:
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, silent), (tantivy.Occur.Should, query)])
 
     def _query(self, question: str) -> tantivy.Query:
+        return self._queries(question, self._generation)
+
+    def _new_query(self, question: str, generation: int) -> tantivy.Query:
+        """Good as long as the papers stay as they are in this `generation`, for what stands in for a word may change."""
         stand_ins = asked(" ".join(self._stand_ins(question).values()))
         weighted = [*self._terms(asked(question), 1.0), *self._terms(stand_ins, CORRECTED_WEIGHT)]
         if not weighted:
