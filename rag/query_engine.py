@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from llama_index.core.schema import QueryBundle
 from rag.abstain import abstention
 from rag.compose import Composition
 from rag.counting import counted
-from rag.errors import InputError, LLMRefused, LLMUnavailable
+from rag.errors import FootnoteError, InputError, LLMRefused, LLMUnavailable
 from rag.filters import Names
 from rag.intent import Understood
 from rag.protocols import Generator, Understanding, Verifier
@@ -42,6 +43,8 @@ from rag.types import (
     Turn,
     Usage,
 )
+
+log = logging.getLogger(__name__)
 
 LONGEST_QUESTION = 8_000
 """Characters of a question; a longer one is a document."""
@@ -181,6 +184,7 @@ class QueryEngine(BaseQueryEngine):
                     async for event in events:
                         yield event
             except (LLMUnavailable, LLMRefused) as error:
+                log.warning("The LLM gave no whole answer: %s", error)
                 asked.failures.append(type(error).__name__)
                 asked.notices.append(failure_notice(asked.status, error))
             if asked.status is not None:
@@ -291,11 +295,11 @@ class QueryEngine(BaseQueryEngine):
         return {}
 
 
-def failure_notice(shown: Status | None, error: Exception) -> str:
+def failure_notice(shown: Status | None, error: FootnoteError) -> str:
     """What the reader is told of an LLM that failed: before anything was `shown` the papers' own sentences stand in."""
     if shown is None:
-        return f"The language model gave no answer ({error}); these are the papers' own sentences."
-    return f"The answer ends here because the language model failed: {error}"
+        return f"{error.told} These are the papers' own sentences."
+    return f"{error.told} The answer ends here."
 
 
 def checked(question: str) -> str:

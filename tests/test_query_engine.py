@@ -225,12 +225,15 @@ def test_a_sentence_on_the_wrong_paper_is_cited_anew(library: Library) -> None:
     assert answer.citations[0].paper.authors[0] == "Udbhav Bamba" and answer.sentences[0].support == "ok"
 
 
-@pytest.mark.parametrize("error", [LLMUnavailable("it is overloaded"), LLMRefused("its key is wrong")])
-def test_when_the_llm_fails_the_papers_own_sentences_stand_in(library: Library, error: Exception) -> None:
+@pytest.mark.parametrize("error", [LLMUnavailable("it at 10.0.0.7", told="It is busy."), LLMRefused("its key is wrong")])
+def test_when_the_llm_fails_the_papers_own_sentences_stand_in(
+    library: Library, error: LLMUnavailable | LLMRefused, caplog: pytest.LogCaptureFixture
+) -> None:
     answer = ask(with_generator(library, Script(error=error)), XRPO)
     check_promises(answer)
     assert answer.status == "answered" and answer.generator == "extractive"
-    assert answer.notice is not None and str(error) in answer.notice
+    assert answer.notice == f"{error.told} These are the papers' own sentences."
+    assert str(error) in caplog.text and str(error) not in answer.notice
 
 
 def test_when_the_llm_fails_half_way_what_was_shown_stays(library: Library) -> None:
