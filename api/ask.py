@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator
 
 from fastapi import APIRouter, Request
@@ -10,14 +9,13 @@ from fastapi.responses import JSONResponse, Response
 
 from api.answering import Ask, closing, whole
 from api.context import OWN, Asker, The
-from api.errors import problem, trouble_of
+from api.errors import noted, problem
 from api.leaving import unless_client_leaves
 from api.schemas import AnswerOut, AskIn
 from api.sse import MEDIA_TYPE, EventStream, begun, event, wants_stream, with_pings
 from rag.types import Answer, AnswerDone, AnswerEvent, PapersFound, SentenceReady
 from rag.wire import answer_to_json, citation_to_json, filters_to_json, scored_to_json, sentence_to_json
 
-log = logging.getLogger(__name__)
 router = APIRouter(tags=["ask"], prefix=OWN)
 
 STREAMED = {
@@ -53,10 +51,7 @@ async def written(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[b
             async for one in events:
                 yield write_event(one)
         except Exception as error:
-            trouble = trouble_of(error)
-            if trouble.status == 500:
-                log.exception("an answer broke off")
-            yield event("error", problem(trouble))
+            yield event("error", problem(noted(error)))
 
 
 def write_event(one: AnswerEvent) -> bytes:

@@ -20,7 +20,7 @@ from starlette.types import Scope
 
 from rag.errors import Busy, FootnoteError, InputError, LLMRefused, LLMUnavailable, NotFound, SettingsError, Unavailable
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("footnote.http")
 
 STATUS: dict[type[Exception], tuple[int, str]] = {
     InputError: (422, "invalid_input"),
@@ -81,6 +81,16 @@ class Trouble:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+def noted(error: Exception) -> Trouble:
+    """`trouble_of`, and for what is no client's fault a line in the log, which tells more than the client is told."""
+    trouble = trouble_of(error)
+    if trouble.status == 500:
+        log.error("unforeseen error", exc_info=error)
+    elif trouble.status > 500 and not isinstance(error, ApiError):
+        log.warning("%s", error or type(error).__name__)
+    return trouble
+
+
 def trouble_of(error: BaseException) -> Trouble:
     """The status, code and sentence for an error. Never repeats what the client sent, nor anything from a traceback."""
     match error:
@@ -96,7 +106,8 @@ def trouble_of(error: BaseException) -> Trouble:
         if known in STATUS:
             status, code = STATUS[known]
             retry_after = getattr(error, "retry_after", None) or (RETRY_AFTER if status == 503 else None)
-            return Trouble(status, code, str(error) or "It took too long; try again.", retry_after)
+            told = error.told if isinstance(error, FootnoteError) else "It took too long; try again."
+            return Trouble(status, code, told, retry_after)
     return Trouble(500, "internal_error", "Something broke here; the log has it under this request's id.")
 
 
@@ -171,7 +182,7 @@ def install(app: FastAPI) -> None:
     """Answers every error a handler raises. What nobody foresaw reaches `RequestContext`, which logs it."""
 
     async def respond(request: Request, error: Exception) -> JSONResponse:
-        trouble = trouble_of(error)
+        trouble = noted(error)
         if trouble.status == 405:
             trouble = replace(trouble, headers={"Allow": ", ".join(methods_at(app, request.scope))})
         return error_response(request.scope["path"], trouble)

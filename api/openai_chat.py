@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
@@ -15,14 +14,13 @@ from fastapi.responses import JSONResponse, Response
 from api.answering import Ask, closing
 from api.chat_text import Annotation, ChatText, notice_text, read_turn
 from api.context import Asker, Context, The
-from api.errors import ApiError, openai_error, trouble_of
+from api.errors import ApiError, noted, openai_error
 from api.leaving import unless_client_leaves
 from api.openai_schemas import ANSWERS, CHAT, ChatIn, ChatMessage, ChatOut, ModelOut, ModelsOut
 from api.schemas import QUESTION_LIMIT
 from api.sse import EventStream, begun, message, with_pings
 from rag.types import Answer, AnswerDone, AnswerEvent, Citation, PapersFound, SentenceReady, Usage
 
-log = logging.getLogger(__name__)
 router = APIRouter(tags=["openai"], prefix="/v1")
 
 DONE = b"data: [DONE]\n\n"
@@ -192,10 +190,7 @@ async def chunks(reply: Reply, pieces: AsyncGenerator[Piece, None], with_usage: 
                         yield message({**chunk(reply, [], with_usage), "usage": usage_out(piece.usage)})
             yield DONE
         except Exception as error:
-            trouble = trouble_of(error)
-            if trouble.status == 500:
-                log.exception("a completion broke off")
-            yield message(openai_error(trouble))
+            yield message(openai_error(noted(error)))
 
 
 def choice_of(piece: Piece, first: bool) -> dict[str, object]:

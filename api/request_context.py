@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.errors import error_response, trouble_of
+from api.errors import error_response, noted
 from api.logs import EXTRA, request_id
 from api.metrics import Metrics
 
@@ -61,10 +61,10 @@ class RequestContext:
         except ClientDisconnect:
             return
         except Exception as error:
-            log.exception("unforeseen error")
+            trouble = noted(error)
             if started():
                 raise
-            await error_response(scope["path"], trouble_of(error))(scope, receive, send)
+            await error_response(scope["path"], trouble)(scope, receive, send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path_format", None) or "none"

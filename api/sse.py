@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator, Mapping
 from typing import TypeVar
 
@@ -16,7 +15,6 @@ from starlette.types import Send
 from api.answering import closing
 from api.leaving import stop, unless_client_leaves
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PING_SECONDS = 15.0

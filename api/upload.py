@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +20,6 @@ from rag.readers import read_stream
 from rag.types import IngestReport
 from rag.wire import report_to_json
 
-log = logging.getLogger(__name__)
 router = APIRouter(tags=["papers"], prefix=OWN)
 
 LIMIT = 100 * 2**20

@@ -1,10 +1,13 @@
-"""What is said when the papers do not answer: which come nearest, or whose full text might."""
+"""What is said when the papers do not answer: which come nearest, or whose full text might; or when nothing was asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag.types import Drafted, Evidence, Paper, Retrieved, Status, Verdict, cut
+from rag.field_answers import known_by
+from rag.scripts import language_of
+from rag.small_talk import small_talk
+from rag.types import Drafted, Evidence, Retrieved, Status, Verdict
 
 NEAREST = 3
 
@@ -18,25 +21,32 @@ PHRASES = {
     "zh": ("这些论文中没有答案。", "最接近的是：", "没有符合条件的论文。", "{}的摘要没有说明，全文或许有"),
 }
 
-
-def language_of(question: str) -> str:
-    """`zh` for a question with Chinese characters, else `en`."""
-    return "zh" if any("\u4e00" <= char <= "\u9fff" for char in question) else "en"
+REPLIES = {
+    "en": {
+        "thanks": "You are welcome.",
+        "greeting": "Hello. Ask a question about the papers.",
+        "nod": "Ask a question about the papers.",
+    },
+    "zh": {"thanks": "不客气。", "greeting": "你好，请就这些论文提问。", "nod": "请就这些论文提问。"},
+}
+"""What is said to words that ask nothing."""
 
 
 def abstention(
     status: Status, question: str, papers: Sequence[Retrieved], places: Sequence[int]
 ) -> list[tuple[Drafted, Verdict]]:
     """The sentences of an abstention with their verdicts. `places` (from 1) are the papers that `needs_full_text` names."""
-    nothing, nearest, empty, full_text = PHRASES[language_of(question)]
+    language = language_of(question)
+    nothing, nearest, empty, full_text = PHRASES[language]
     if status == "needs_full_text":
         place = places[0] if places else 1
-        paper = papers[place - 1].paper
-        said = full_text.format(name_of(paper))
+        said = full_text.format(name_of(papers[place - 1]))
         return [(Drafted(f"{said} [{place}]. ", (place,), "metadata"), opening(papers[place - 1], place))]
+    if kind := small_talk(question):
+        return [plain(REPLIES[language][kind])]
     if not papers:
         return [plain(f"{nothing} {empty}")]
-    named = "; ".join(name_of(found.paper) for found in papers[:NEAREST])
+    named = "; ".join(name_of(found) for found in papers[:NEAREST])
     return [plain(f"{nothing} "), plain(f"{nearest}{named}.")]
 
 
@@ -52,6 +62,6 @@ def opening(found: Retrieved, place: int) -> Verdict:
     return Verdict("ok", (Evidence(place, sentence.start, sentence.end, quote, 1.0),), "names the paper", 1.0)
 
 
-def name_of(paper: Paper) -> str:
-    """How a paper is named in a sentence: its authors, and its title or the first words of its abstract."""
-    return f"{paper.cite_as} (“{paper.title or cut(paper.abstract, 60)}”)"
+def name_of(found: Retrieved) -> str:
+    """How a paper is named in a sentence: its authors, and its title or how its abstract begins."""
+    return f"{found.paper.cite_as} ({known_by(found)})"

@@ -16,8 +16,9 @@ from rag.index.indexes import Indexes, open_indexes
 from rag.ingest import Models, Source, Step
 from rag.journal import Journal
 from rag.protocols import Embedder, Verifier
+from rag.relax import relaxation
 from rag.settings import Settings
-from rag.types import IngestReport
+from rag.types import Filters, IngestReport
 
 if TYPE_CHECKING:
     from rag.openai_api import OpenAIChat
@@ -76,7 +77,6 @@ class Library:
         from rag.extract import ExtractiveGenerator
         from rag.generate import OpenAIGenerator
         from rag.query_engine import Parts, QueryEngine
-        from rag.relax import relaxation
         from rag.understand import RuleUnderstanding
         from rag.understand_llm import LLMUnderstanding
         from rag.verify import LocalVerifier
@@ -91,7 +91,8 @@ class Library:
             Parts(
                 catch_up=self.indexes.searched,
                 names=self.catalogue.filter_names,
-                relax=lambda filters: relaxation(filters, self.catalogue.matching),
+                relax=self.relaxation,
+                count=lambda filters: len(self.catalogue.matching(filters)) if filters else self.catalogue.count(),
                 understanding=LLMUnderstanding(llm) if llm else RuleUnderstanding(multilingual=self.reads_other_scripts),
                 retriever=self.retriever,
                 generator=OpenAIGenerator(llm) if llm else extractive,
@@ -100,6 +101,10 @@ class Library:
                 unsupported=self.settings.unsupported,
             )
         )
+
+    def relaxation(self, filters: Filters) -> str:
+        """What to say when no paper passes these filters. Blocking."""
+        return relaxation(filters, self.catalogue.matching, self.catalogue.filter_names())
 
     @property
     def verifier(self) -> Verifier:

@@ -18,7 +18,17 @@ from __future__ import annotations
 
 
 class FootnoteError(Exception):
-    """Anything we can explain to a person in one line that says what to do next."""
+    """Anything we can explain to a person in one line that says what to do next.
+
+    `told` says the same to somebody who only asks questions: no address, no setting, nothing that another server said.
+    """
+
+    plain = ""
+    """What `told` is where nothing else is given; of errors without it, the message itself."""
+
+    def __init__(self, message: str = "", *, told: str = "") -> None:
+        super().__init__(message)
+        self.told = told or self.plain or message
 
 
 class SettingsError(FootnoteError):
@@ -48,9 +58,13 @@ class Unavailable(FootnoteError):
 class CatalogueUnavailable(Unavailable):
     """The database cannot be reached, is locked for too long, or its disk is full."""
 
+    plain = "The catalogue does not answer at the moment. Try again later."
+
 
 class IndexUnavailable(Unavailable):
     """The dense index cannot be reached."""
+
+    plain = "The index of the papers does not answer at the moment. Try again later."
 
 
 class IndexDamaged(IndexUnavailable):
@@ -60,13 +74,17 @@ class IndexDamaged(IndexUnavailable):
 class LLMUnavailable(Unavailable):
     """The LLM cannot be reached, is overloaded or stalled. `retry_after` in seconds when its server named one."""
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
+    plain = "The language model does not answer at the moment. Try again later."
+
+    def __init__(self, message: str, retry_after: float | None = None, *, told: str = "") -> None:
+        super().__init__(message, told=told)
         self.retry_after = retry_after
 
 
 class LLMRefused(FootnoteError):
     """The LLM's server will not do this request; asking again the same way will not help."""
+
+    plain = "The language model does not take this question. Tell whoever runs Footnote."
 
 
 def is_panic(error: BaseException) -> bool:

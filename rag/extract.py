@@ -12,11 +12,13 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
+from rag.field_answers import from_fields
+from rag.follow_up import PLURAL
+from rag.intent import intent_of
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_named, role
 from rag.protocols import Embedder
 from rag.scripts import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Status, Turn, Vectors
-from rag.understand import Intent, intent_of
 from rag.word_vectors import WordVectors
 
 AT_ONCE = 4
@@ -80,7 +82,8 @@ class ExtractiveGenerator:
         elif intent in ("explain", "list", "count"):
             yield from self._from_sentences(question, standalone, papers, by_author)
         else:
-            yield from from_fields(papers[0], intent)
+            places = worth_listing(papers, range(len(papers))) if PLURAL.search(question) else [0]
+            yield from from_fields([(place + 1, papers[place]) for place in places], intent, question)
         yield DraftDone()
 
     def _from_sentences(
@@ -193,27 +196,3 @@ def best_sentences(found: Match) -> list[int]:
         if vectors is None or all(float(np.dot(vectors[index + 1], vectors[other + 1])) < SAME for other in chosen):
             chosen.append(index)
     return sorted(chosen)
-
-
-def from_fields(found: Retrieved, intent: Intent) -> Iterator[Piece]:
-    """An answer out of the catalogue's fields, checked against them later (`basis` is `metadata`)."""
-    paper = found.paper
-    values = {
-        "authors": ("was written by", joined(paper.authors, paper.authors_truncated)),
-        "year": ("is from", str(paper.year or "")),
-        "venue": ("appeared at", paper.venue or ""),
-        "link": ("is at", paper.url or (f"https://doi.org/{paper.doi}" if paper.doi else "")),
-    }
-    verb, value = values[intent]
-    if not value:
-        yield Decided("needs_full_text", (1,))
-        return
-    name = f"“{paper.title}”" if paper.title else "This paper"
-    yield Decided("answered")
-    yield Drafted(f"{name} {verb} {value} [1]. ", (1,), basis="metadata")
-
-
-def joined(names: Sequence[str], truncated: bool) -> str:
-    """`A, B and C`; `A, B and others` when the source cut the list."""
-    parts = [*names, "others"] if truncated else list(names)
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -18,6 +18,7 @@ _PLAIN = re.compile(
     r"|work|wrote|written|year|et|al|[由撰写作者是和发表于的这篇论文年等人在上为与及共位题目第一]+",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"“([^”]+)”")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -30,6 +31,7 @@ def check_fields(text: str, cited: Sequence[tuple[int, IndexedPaper]]) -> Verdic
     if not cited:
         return Verdict("uncited", (), "no paper is cited", 0.0)
     papers = [found.paper for _, found in cited]
+    text = without_names_of(text, [found for _, found in cited])
     evidence = tuple(opening(place, found) for place, found in cited if found.sentences)
     fields = " ".join(field_text(paper) for paper in papers)
     numbers = missing_numbers(_LINK.sub(" ", text), held_values(fields) | counts(papers))
@@ -41,6 +43,17 @@ def check_fields(text: str, cited: Sequence[tuple[int, IndexedPaper]]) -> Verdic
     if unknown:
         return Verdict("mismatch", evidence, f"{', '.join(unknown)} does not stand in the catalogue", 0.0)
     return Verdict("ok", evidence, "stands in the catalogue", 1.0)
+
+
+def without_names_of(text: str, cited: Sequence[IndexedPaper]) -> str:
+    """`text` without what stands in quotation marks and begins one of these papers, or its title: the name it goes by."""
+    begins = [plain_words(words) for found in cited for words in (found.text, found.paper.title or "")]
+    return _QUOTED.sub(lambda quoted: " " if any(one.startswith(plain_words(quoted[1])) for one in begins) else quoted[0], text)
+
+
+def plain_words(text: str) -> str:
+    """Letters and digits alone."""
+    return "".join(_WORD.findall(text.casefold()))
 
 
 def field_text(paper: Paper) -> str:

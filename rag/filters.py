@@ -31,14 +31,15 @@ RULES: tuple[tuple[str, Reading], ...] = (
     (rf"\b(?:published |written )?before {YEAR}\b|{YEAR} ?年?(?:以前|之前)", lambda m: years(None, int(m[1] or m[2]) - 1)),
     (rf"\b(?:until|till|up to|through) {YEAR}\b|\b{YEAR} or (?:earlier|older)\b", lambda m: years(None, m[1] or m[2])),
     (rf"\b(?:published|written|appeared) in {YEAR}\b|\b(?:papers|works|articles) (?:from|of|in) {YEAR}\b", lambda m: only(m)),
+    (rf"(?<=\bthere )(?:from|in) {YEAR}\b|(?<=\bhave )(?:from|in) {YEAR}\b|(?<=\bare )from {YEAR}\b", lambda m: only(m)),
     (rf"\bonly {YEAR}\b|\b{YEAR} papers\b|{YEAR} ?年(?:的|发表)", lambda m: only(m)),
 )
 YEAR_RULES = tuple((re.compile(pattern, re.IGNORECASE), reading) for pattern, reading in RULES)
 
-BEFORE_VENUE = r"\b(?:only(?: from| at| in)?|published (?:at|in)|papers (?:at|from|in)|at)\s+"
-AFTER_VENUE = r"(?:\s+papers)?"
-BEFORE_CATEGORY = r"\b(?:only|in(?: the)?|from(?: the)?)\s+"
-AFTER_CATEGORY = r"\s+(?:category|area|track|section|papers)\b"
+AT_VENUE = (r"\b(?:only(?: from| at| in)?|published (?:at|in)|papers (?:at|from|in)|at)\s+", r"(?:\s+papers)?")
+VENUE_FIRST = (r"(?<=\bmany )|(?<=\bwhich )|(?<=\ball )|(?<=\bthe )", r"(?=\s+papers\b)")
+IN_CATEGORY = (r"\b(?:only|in(?: the)?|from(?: the)?)\s+", r"\s+(?:category|area|track|section|papers)\b")
+"""What stands before and behind a name that is meant as a filter."""
 
 
 def years(first: str | int | None, last: str | int | None) -> Filters:
@@ -57,12 +58,10 @@ def read_filters(question: str, names: Names) -> tuple[Filters, str]:
         if match := pattern.search(rest):
             said = merge_filters(said, reading(match))
             rest = rest[: match.start()] + " " + rest[match.end() :]
-    venues, rest = read_names(
-        rest, names.venues, r"\b(?:only(?: from| at| in)?|published (?:at|in)|papers (?:at|from|in)|at)\s+", r"(?:\s+papers)?"
-    )
-    categories, rest = read_names(
-        rest, names.categories, r"\b(?:only|in(?: the)?|from(?: the)?)\s+", r"\s+(?:category|area|track|section|papers)\b"
-    )
+    venues, rest = read_names(rest, names.venues, *AT_VENUE)
+    if not venues:
+        venues, rest = read_names(rest, names.venues, *VENUE_FIRST)
+    categories, rest = read_names(rest, names.categories, *IN_CATEGORY)
     said = replace(said, venues=venues, categories=categories)
     return (said, tidy(rest) or question) if said else (said, question)
 
@@ -71,7 +70,7 @@ def read_names(text: str, known: Sequence[str], before: str, after: str) -> tupl
     """Known names that stand in `text` between the words `before` and `after`, longest first, and the text without them."""
     found = []
     for name in sorted(known, key=len, reverse=True):
-        pattern = re.compile(f"{before}{re.escape(name)}(?!\\w){after}", re.IGNORECASE)
+        pattern = re.compile(f"(?:{before}){re.escape(name)}(?!\\w){after}", re.IGNORECASE)
         if name and (match := pattern.search(text)):
             found.append(name)
             text = text[: match.start()] + " " + text[match.end() :]
@@ -99,4 +98,4 @@ def no_years_notice(said: Filters, names: Names) -> str | None:
     """Tells that a year was asked for where no paper has one."""
     if names.has_years or (said.year_min is None and said.year_max is None):
         return None
-    return "None of these papers has a year, so the years in your question were not used."
+    return "No paper here has a year, so the years in your question were not used."

@@ -15,19 +15,20 @@ import time
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import openai
 from openai.types.chat import ChatCompletionChunk
 
-from rag.errors import LLMRefused, LLMUnavailable, SettingsError
+from rag.errors import LLMUnavailable, SettingsError
 from rag.openai_faults import (
-    SENTENCES,
     WHILE_INGESTING,
     WHILE_SOMEBODY_WAITS,
     Endpoint,
     Patience,
+    error_of,
     explain,
     fault_of,
     pause_before_retry,
@@ -94,6 +95,14 @@ class Deadline:
             return await awaited
 
 
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """An event loop's client, and the generator that closes it."""
+
+    client: openai.AsyncOpenAI
+    until_closed: AsyncGenerator[None, None]
+
+
 class OpenAIChat:
     """A chat model; implements `rag.protocols.LLM`. Raises SettingsError for an address that is none."""
 
@@ -103,7 +112,7 @@ class OpenAIChat:
         self.endpoint = read_endpoint("FOOTNOTE_LLM", model, base_url, api_key)
         self._timeout = timeout
         self._temperature = temperature
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = weakref.WeakKeyDictionary()
+        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Connected] = weakref.WeakKeyDictionary()
         self._not_taken: frozenset[str] = frozenset()
         self._wary = False
 
@@ -131,19 +140,19 @@ class OpenAIChat:
                 text += delta.text
                 usage = delta.usage or usage
                 if delta.cut:
-                    raise LLMUnavailable(f"{self.endpoint} was cut off at {max_tokens} tokens before it had answered.")
+                    raise self.endpoint.unavailable(f"was cut off at {max_tokens} tokens before it had answered.")
         if json_schema is None:
             return text, usage
         found = json_in(text)
         if found is None:
-            raise LLMUnavailable(f"{self.endpoint} was asked for JSON and gave none.")
+            raise self.endpoint.unavailable("was asked for JSON and gave none.")
         return found, usage
 
     async def aclose(self) -> None:
-        """Closes this event loop's connections."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        """Closes this event loop's connections now; when the loop ends they are closed anyway."""
+        connected = self._clients.pop(asyncio.get_running_loop(), None)
+        if connected is not None:
+            await connected.until_closed.aclose()
 
     async def _answer(self, ask: Ask) -> AsyncGenerator[Delta, None]:
         reasoning = ReasoningFilter(wary=self._wary)
@@ -158,7 +167,7 @@ class OpenAIChat:
         self._wary |= reasoning.lone_closing_tag
         if empty and not rest.strip():
             why = f" within {ask.max_tokens} tokens" if finish == "length" else ""
-            raise LLMUnavailable(f"{self.endpoint} gave no answer{why}.")
+            raise self.endpoint.unavailable(f"gave no answer{why}.")
         yield Delta(rest, usage, cut=finish == "length")
 
     async def _chunks(self, ask: Ask) -> AsyncGenerator[Chunk, None]:
@@ -173,11 +182,10 @@ class OpenAIChat:
                         yield chunk
                 return
             except TimeoutError as error:
-                raise LLMUnavailable(self._too_slow(deadline)) from error
+                raise self._too_slow(deadline) from error
             except ValueError as error:  # json's and pydantic's
-                raise LLMUnavailable(
-                    f"{self.endpoint} sent what is no chat completion. Is {self.endpoint.setting}_BASE_URL right?"
-                ) from error
+                wrong = f"sent what is no chat completion. Is {self.endpoint.setting}_BASE_URL right?"
+                raise self.endpoint.unavailable(wrong) from error
             except openai.APIError as error:
                 pause = None if started else pause_before_retry(error, attempt, WHILE_SOMEBODY_WAITS)
                 if pause is None or pause >= deadline.remaining():
@@ -192,7 +200,7 @@ class OpenAIChat:
             while not finished:
                 chunk = read_chunk(await deadline.wait(_next(stream)))
                 if chunk.finish == "content_filter":
-                    raise LLMRefused(SENTENCES["filter"].format(here=self.endpoint))
+                    raise error_of("filter", self.endpoint)
                 finished = chunk.finish is not None
                 yield chunk
             yield Chunk(usage=await _usage(stream, deadline))
@@ -205,7 +213,8 @@ class OpenAIChat:
         while True:
             request = ask.request(self.model, not_taken)
             try:
-                opening: Any = self._client().chat.completions.create(**request)  # typed by its arguments, which are not
+                client = await self._client()
+                opening: Any = client.chat.completions.create(**request)  # typed by its arguments, which are not
                 return await deadline.wait(opening)
             except openai.APIStatusError as error:
                 refused = parameter_not_taken(error, request)
@@ -215,24 +224,32 @@ class OpenAIChat:
                 if fault_of(error) == "request":
                     self._not_taken |= {refused}
 
-    def _client(self) -> openai.AsyncOpenAI:
+    async def _client(self) -> openai.AsyncOpenAI:
         """This event loop's client: connections do not move between loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
             here = self.endpoint
             client = openai.AsyncOpenAI(api_key=here.api_key, base_url=here.base_url, timeout=self._timeout, max_retries=0)
             forget_environment(client)
-            self._clients[loop] = client
-        return self._clients[loop]
+            connected = self._clients[loop] = Connected(client, _closing_at_the_end(client))
+            await anext(connected.until_closed)
+        return self._clients[loop].client
 
-    def _too_slow(self, deadline: Deadline) -> str:
-        """Which of the two limits was passed."""
+    def _too_slow(self, deadline: Deadline) -> LLMUnavailable:
+        """Says which of the two limits was passed."""
         limit = f"{self.endpoint.setting}_TIMEOUT"
         if deadline.remaining() <= 0:
             passed = f"had not finished after {self._timeout:g} s, which is {limit}"
         else:
             passed = f"gave nothing for {self._timeout / 2:g} s, which is half of {limit}"
-        return f"{self.endpoint} {passed}. Raise that, or use a faster model."
+        return self.endpoint.unavailable(f"{passed}. Raise that, or use a faster model.", "took too long. Try again later.")
+
+
+async def _closing_at_the_end(client: openai.AsyncOpenAI) -> AsyncGenerator[None, None]:
+    """Closes the client when it is closed itself, which `asyncio.run` and uvicorn do with every generator that is still open when
+    their event loop ends (`loop.shutdown_asyncgens`)."""
+    async with client:
+        yield
 
 
 async def _next(stream: openai.AsyncStream[ChatCompletionChunk]) -> ChatCompletionChunk:
@@ -320,11 +337,11 @@ class OpenAIEmbedder:
         """The vectors in the order of the texts, at unit length. Raises LLMUnavailable unless each text has a proper one."""
         rows = [row.embedding for row in sorted(response.data or [], key=lambda row: row.index)]
         if len(rows) != count or len({self._dimension or len(rows[0]), *map(len, rows)}) != 1:
-            raise LLMUnavailable(f"{self.endpoint} did not give one vector of one length for each text.")
+            raise self.endpoint.unavailable("did not give one vector of one length for each text.")
         vectors = np.array(rows, dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise LLMUnavailable(f"{self.endpoint} gave vectors without a length.")
+            raise self.endpoint.unavailable("gave vectors without a length.")
         self._dimension = vectors.shape[1]
         self.tokens_used += response.usage.total_tokens if response.usage else 0
         unit: Vectors = vectors / lengths

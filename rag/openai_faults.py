@@ -37,6 +37,18 @@ SENTENCES: Mapping[Fault, str] = {
     "broken": "{here} failed{said}. Try again later.",
     "unreachable": "{here} cannot be reached. Is it running, and is {setting}_BASE_URL right?",
 }
+TOLD: Mapping[Fault, str] = {
+    "quota": "{model} has no quota left. Tell whoever runs Footnote.",
+    "filter": "The content filter of {model} stopped this answer. Word the question differently.",
+    "overflow": "The question and its papers are too long for {model}. Ask more briefly, or with fewer papers.",
+    "key": "{model} is not set up properly. Tell whoever runs Footnote.",
+    "model": "{model} is not set up properly. Tell whoever runs Footnote.",
+    "request": "{model} is not set up properly. Tell whoever runs Footnote.",
+    "busy": "{model} is overloaded. Try again later.",
+    "broken": "{model} failed. Try again later.",
+    "unreachable": "{model} cannot be reached. Try again later.",
+}
+"""The same for those who ask questions."""
 PASSING = frozenset({"busy", "broken", "unreachable"})
 """Faults that may be gone the next time."""
 
@@ -64,8 +76,17 @@ class Endpoint:
     api_key: str = field(repr=False)
 
     def __str__(self) -> str:
-        what = "The LLM" if self.setting.endswith("LLM") else "The embedding model"
+        what = "the LLM" if self.setting.endswith("LLM") else "the embedding model"
         return f"{what} {self.model} at {re.sub(r'//[^/@]*@', '//', self.base_url)}"
+
+    @property
+    def kind(self) -> str:
+        """What it is to those who ask questions."""
+        return "the language model" if self.setting.endswith("LLM") else "the embedding model"
+
+    def unavailable(self, what: str, told: str = "gave no answer.") -> LLMUnavailable:
+        """An error that begins with the model's name; `told` is how it goes on for those who ask questions."""
+        return LLMUnavailable(sentence(f"{self} {what}"), told=sentence(f"{self.kind} {told}"))
 
 
 class APIFault(Protocol):
@@ -107,10 +128,22 @@ def explain(error: APIFault, endpoint: Endpoint, *, started: bool = False) -> LL
     """The error to raise in place of the openai client's, saying what to do next; `started` where an answer had begun."""
     fault = fault_of(error)
     if started and fault == "unreachable":
-        return LLMUnavailable(f"{endpoint} broke off in the middle of its answer. Ask again.")
+        broke_off = "broke off in the middle of its answer. Ask again."
+        return endpoint.unavailable(broke_off, broke_off)
     said = f" ({cut(' '.join(error.message.split()), 200)})" if error.message else ""
-    sentence = SENTENCES[fault].format(here=endpoint, setting=endpoint.setting, said=said)
-    return LLMUnavailable(sentence, retry_after(error)) if fault in PASSING else LLMRefused(sentence)
+    return error_of(fault, endpoint, said, retry_after(error))
+
+
+def error_of(fault: Fault, endpoint: Endpoint, said: str = "", pause: float | None = None) -> LLMUnavailable | LLMRefused:
+    """A fault of the model there, in both wordings; `said` is what its server says itself, `pause` the seconds it asks for."""
+    message = sentence(SENTENCES[fault].format(here=endpoint, setting=endpoint.setting, said=said))
+    told = sentence(TOLD[fault].format(model=endpoint.kind))
+    return LLMUnavailable(message, pause, told=told) if fault in PASSING else LLMRefused(message, told=told)
+
+
+def sentence(text: str) -> str:
+    """With a capital: the model's name stands at the beginning of some sentences, in the middle of others."""
+    return text[:1].upper() + text[1:]
 
 
 def pause_before_retry(error: APIFault, attempt: int, patience: Patience) -> float | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rag.filters import Names
+from rag.intent import Understood
 from rag.types import AnswerEvent, Drafted, Filters, Piece, Retrieved, Turn, Usage, Vectors, Verdict
-from rag.understand import Understood
 
 
 class Embedder(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -19,8 +20,10 @@ from llama_index.core.schema import QueryBundle
 
 from rag.abstain import abstention
 from rag.compose import Composition
-from rag.errors import InputError, LLMRefused, LLMUnavailable
+from rag.counting import counted
+from rag.errors import FootnoteError, InputError, LLMRefused, LLMUnavailable
 from rag.filters import Names
+from rag.intent import Understood
 from rag.protocols import Generator, Understanding, Verifier
 from rag.retrieve import HybridRetriever, as_node
 from rag.types import (
@@ -40,7 +43,8 @@ from rag.types import (
     Turn,
     Usage,
 )
-from rag.understand import Understood
+
+log = logging.getLogger(__name__)
 
 LONGEST_QUESTION = 8_000
 """Characters of a question; a longer one is a document."""
@@ -57,13 +61,15 @@ T = TypeVar("T")
 class Parts:
     """What a query engine is made of; rag/build.py puts it together.
 
-    `catch_up` brings the indexes to the catalogue's revision and returns it; `names` are what filters in words may mean;
-    `extractive` stands in when the `generator`'s LLM fails (without an LLM they are the same).
+    `catch_up` brings the indexes to the catalogue's revision and returns it; `names` are what filters in words may mean; `relax`
+    says what to do when no paper passes a filter, `count` how many do; `extractive` stands in when the `generator`'s LLM fails
+    (without an LLM they are the same).
     """
 
     catch_up: Callable[[], int]
     names: Callable[[], Names]
     relax: Callable[[Filters], str]
+    count: Callable[[Filters], int]
     understanding: Understanding
     retriever: HybridRetriever
     generator: Generator
@@ -84,6 +90,7 @@ class Asked:
     revision: int = 0
     understood: Understood = field(init=False)
     papers: list[Retrieved] = field(default_factory=list)
+    count: int = 0
     generator: Generator = field(init=False)
     status: Status | None = None
     usage: Usage = Usage()
@@ -148,6 +155,9 @@ class QueryEngine(BaseQueryEngine):
 
         def find() -> tuple[int, list[Retrieved]]:
             revision = self.parts.catch_up()
+            if not understood.search_text:
+                return revision, []
+            asked.count = self.parts.count(understood.filters) if understood.counts else 0
             found = self.parts.retriever.find(
                 understood.search_text, top_k=top_n, filters=understood.filters, exclude=understood.exclude
             )
@@ -155,13 +165,18 @@ class QueryEngine(BaseQueryEngine):
 
         with asked.timed("retrieve"):
             asked.revision, asked.papers = await self._off_the_loop(find)
-            if not asked.papers and understood.filters:
+            if not asked.papers and understood.filters and understood.search_text:
                 asked.notices.append(await self._off_the_loop(lambda: self.parts.relax(understood.filters)))
 
     async def _verified(
         self, asked: Asked, composition: Composition, history: Sequence[Turn]
     ) -> AsyncGenerator[AnswerEvent, None]:
-        """The generator's sentences, checked; the papers' own when its LLM fails, or cites nothing, before one was shown."""
+        """The generator's sentences, checked; the papers' own when its LLM fails, or cites nothing, before one was shown. A count
+        of papers needs no generator."""
+        if asked.count and asked.papers:
+            for event in self._counted(asked, composition):
+                yield event
+            return
         for generator in dict.fromkeys((self.parts.generator, self.parts.extractive)):
             asked.generator = generator
             try:
@@ -169,6 +184,7 @@ class QueryEngine(BaseQueryEngine):
                     async for event in events:
                         yield event
             except (LLMUnavailable, LLMRefused) as error:
+                log.warning("The LLM gave no whole answer: %s", error)
                 asked.failures.append(type(error).__name__)
                 asked.notices.append(failure_notice(asked.status, error))
             if asked.status is not None:
@@ -198,7 +214,7 @@ class QueryEngine(BaseQueryEngine):
 
     async def _pieces(self, asked: Asked, history: Sequence[Turn]) -> AsyncGenerator[Piece, None]:
         drafting = asked.generator.generate(
-            asked.question, standalone=asked.understood.standalone, papers=asked.papers, history=history
+            asked.understood.question, standalone=asked.understood.standalone, papers=asked.papers, history=history
         )
         async with aclosing(drafting):
             while True:
@@ -214,6 +230,11 @@ class QueryEngine(BaseQueryEngine):
         if self.parts.unsupported == "drop" and verdict.support not in ("ok", "weak"):
             return None
         return composition.add(drafted, verdict)
+
+    def _counted(self, asked: Asked, composition: Composition) -> Iterator[AnswerEvent]:
+        asked.generator = self.parts.extractive
+        yield self._announced(asked, "answered")
+        yield composition.add(*counted(asked.question, asked.count, asked.understood.filters, asked.papers))
 
     def _abstained(self, asked: Asked, composition: Composition, decided: Decided) -> Iterator[AnswerEvent]:
         yield self._announced(asked, decided.status)
@@ -274,11 +295,11 @@ class QueryEngine(BaseQueryEngine):
         return {}
 
 
-def failure_notice(shown: Status | None, error: Exception) -> str:
+def failure_notice(shown: Status | None, error: FootnoteError) -> str:
     """What the reader is told of an LLM that failed: before anything was `shown` the papers' own sentences stand in."""
     if shown is None:
-        return f"The language model gave no answer ({error}); these are the papers' own sentences."
-    return f"The answer ends here because the language model failed: {error}"
+        return f"{error.told} These are the papers' own sentences."
+    return f"{error.told} The answer ends here."
 
 
 def checked(question: str) -> str:

@@ -3,30 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
+from rag.filters import Names
 from rag.types import Filters
 
+YEARS = ("year_min", "year_max")
+
 WORDS = {
-    "year_min": "the earliest year",
-    "year_max": "the latest year",
-    "venues": "the venue",
-    "categories": "the category",
-    "authors": "the author",
-    "paper_ids": "the choice of papers",
+    ("year_min",): "the earliest year",
+    ("year_max",): "the latest year",
+    YEARS: "the years",
+    ("venues",): "the venue",
+    ("categories",): "the category",
+    ("authors",): "the author",
+    ("paper_ids",): "the choice of papers",
 }
+"""The parts of a filter that can be dropped."""
 
 
-def relaxation(filters: Filters, matching: Callable[[Filters], Sequence[str]]) -> str:
-    """One sentence: the filter matches nothing, and the single part whose removal leaves the fewest papers above none."""
-    tried = {part.name: len(matching(without(filters, part.name))) for part in fields(filters) if getattr(filters, part.name)}
-    open_ways = {name: count for name, count in tried.items() if count}
-    if len(tried) < 2 or not open_ways:
+def relaxation(filters: Filters, matching: Callable[[Filters], Sequence[str]], names: Names) -> str:
+    """One sentence: the filter matches nothing, and what to drop so that the fewest papers above none pass. `names` tells which
+    fields no paper has at all; those are dropped first, since nothing else helps."""
+    lacking = [parts for parts in (YEARS, ("venues",), ("categories",)) if is_set(filters, parts) and not held(parts, names)]
+    if lacking:
+        return without_fields(filters, lacking, matching)
+    tried = {parts: matching(without(filters, parts)) for parts in WORDS if is_set(filters, parts)}
+    ways = {parts: len(passing) for parts, passing in tried.items() if passing and without(filters, parts)}
+    if not ways:
         return "No paper passes the filters; ask again without them."
-    nearest = min(open_ways, key=lambda name: open_ways[name])
-    return f"No paper passes the filters; without {WORDS[nearest]}, {open_ways[nearest]} would."
+    nearest = min(ways, key=lambda parts: ways[parts])
+    return f"No paper passes the filters; without {WORDS[nearest]}, {ways[nearest]:,} would."
 
 
-def without(filters: Filters, part: str) -> Filters:
-    """`filters` with one part unset."""
-    return replace(filters, **{part: getattr(Filters(), part)})
+def without_fields(filters: Filters, lacking: Sequence[tuple[str, ...]], matching: Callable[[Filters], Sequence[str]]) -> str:
+    """The same where no paper has the fields `lacking`."""
+    dropped = [WORDS[parts] for parts in lacking]
+    nouns = [{"the years": "a year", "the venue": "a venue", "the category": "a category"}[words] for words in dropped]
+    passing = len(matching(without(filters, *lacking)))
+    rest = f"without {' and '.join(dropped)}, {passing:,} would" if passing else "the other filters let none pass either"
+    return f"No paper here has {' or '.join(nouns)}, so none passes the filters; {rest}."
+
+
+def is_set(filters: Filters, parts: Sequence[str]) -> bool:
+    """Whether one of these parts narrows anything."""
+    return any(getattr(filters, part) not in (None, ()) for part in parts)
+
+
+def held(parts: Sequence[str], names: Names) -> bool:
+    """Whether any paper has the field that these parts are about."""
+    return bool({"year_min": names.has_years, "venues": names.venues, "categories": names.categories}[parts[0]])
+
+
+def without(filters: Filters, *dropped: Sequence[str]) -> Filters:
+    """`filters` with these parts unset."""
+    return replace(filters, **{part: getattr(Filters(), part) for parts in dropped for part in parts})

@@ -1,4 +1,4 @@
-"""Which script a text is written in."""
+"""Which script and language a text is written in."""
 
 from __future__ import annotations
 
@@ -8,3 +8,8 @@ def is_latin(text: str) -> bool:
     letters = [char for char in text if char.isalpha()]
     latin = sum(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in letters)
     return latin * 4 >= len(letters) * 3
+
+
+def language_of(text: str) -> str:
+    """`zh` for a text with Chinese characters, else `en`."""
+    return "zh" if any("\u4e00" <= char <= "\u9fff" for char in text) else "en"

@@ -11,11 +11,13 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rag.errors import LLMRefused, LLMUnavailable
 from rag.filters import Names, merge_filters
+from rag.follow_up import papers_named
+from rag.intent import Intent, Understood
 from rag.prompts import STANDALONE_SCHEMA, standalone_prompt
 from rag.protocols import LLM
 from rag.spelling import reads_as_english
 from rag.types import Filters, Turn, Usage
-from rag.understand import Intent, Understood, papers_named, understand
+from rag.understand import understand
 
 log = logging.getLogger("footnote.understand")
 
@@ -50,7 +52,7 @@ class LLMUnderstanding:
     async def understand(self, question: str, history: Sequence[Turn], filters: Filters, names: Names) -> Understood:
         """`filters` were given beside the question and win over those in its words."""
         by_rules = understand(question, history, filters, names)
-        if not history and reads_as_english(question):
+        if by_rules.counts or not by_rules.search_text or (not history and reads_as_english(question)):
             return by_rules
         try:
             async with asyncio.timeout(self._patience):
@@ -61,7 +63,7 @@ class LLMUnderstanding:
         except (LLMUnavailable, LLMRefused, ValidationError, ValueError, TimeoutError) as error:
             log.warning("The question was read by rules: %s", error or "the LLM took too long")
             return by_rules
-        return understood(question, history, filters, names, read, usage, by_rules.notice)
+        return understood(question, history, filters, names, read, usage, by_rules)
 
 
 def understood(
@@ -71,15 +73,17 @@ def understood(
     names: Names,
     read: Standalone,
     usage: Usage,
-    notice: str | None,
+    by_rules: Understood,
 ) -> Understood:
-    """What the LLM read, held to what there is: venues and categories that the library does not have set no filter."""
+    """What the LLM read, held to what there is: venues and categories that the library does not have set no filter. The papers
+    that the rules see pointed at (`the second one`) are the ones meant: the LLM does not see which was cited second."""
     said = Filters(
         year_min=read.year_min if names.has_years else None,
         year_max=read.year_max if names.has_years else None,
         venues=tuple(venue for venue in read.venues if venue in names.venues),
         categories=tuple(category for category in read.categories if category in names.categories),
         authors=tuple(read.authors) if read.asks_for in ("list", "count") else (),
+        paper_ids=by_rules.filters.paper_ids,
     )
     return Understood(
         question=question,
@@ -89,5 +93,5 @@ def understood(
         intent=read.asks_for,
         exclude=papers_named(history) if read.other_papers else (),
         usage=usage,
-        notice=notice,
+        notice=by_rules.notice,
     )

@@ -10,9 +10,10 @@ import pytest
 
 from rag.errors import LLMRefused, LLMUnavailable
 from rag.filters import Names
+from rag.intent import Understood
 from rag.protocols import Delta
 from rag.types import Drafted, Evidence, Filters, IndexedPaper, Paper, Retrieved, Support, Turn, Usage, Verdict
-from rag.understand import OTHER_SCRIPT, RuleUnderstanding, Understood
+from rag.understand import OTHER_SCRIPT, RuleUnderstanding
 from rag.understand_llm import LLMUnderstanding
 from rag.verify_llm import LLMVerifier, find_quote
 

@@ -10,13 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rag.abstain import abstention, language_of
+from rag.abstain import abstention
 from rag.decide import CALIBRATION, Signals, calibration, decide, is_hopeless, signals
 from rag.extract import marked, worth_listing
+from rag.filters import Names
 from rag.match import Match, match, meaning_coverage, names_in, places_by_author, role
 from rag.relax import relaxation
 from rag.retrieve import scored
-from rag.scripts import is_latin
+from rag.scripts import is_latin, language_of
 from rag.spelling import is_english
 from rag.text import clean, split_sentences
 from rag.types import Filters, IndexedPaper, Paper, Retrieved
@@ -203,11 +204,31 @@ def test_scores_are_fused_from_whole_two_sentences_and_words() -> None:
     assert one.sentence_scores == pytest.approx((0.2, 0.6))
 
 
+NAMES = Names(venues=("ICML",), categories=("Theory",))
+
+
 def test_the_nearest_relaxation_of_a_filter_is_named() -> None:
     counts = {Filters(venues=("ICML",)): 3, Filters(year_min=2030): 0}
-    said = relaxation(Filters(year_min=2030, venues=("ICML",)), lambda filters: ["x"] * counts[filters])
+    said = relaxation(Filters(year_min=2030, venues=("ICML",)), lambda filters: ["x"] * counts[filters], NAMES)
     assert "without the earliest year, 3 would" in said
-    assert "ask again without" in relaxation(Filters(year_min=2030), lambda filters: ["x"])
+    assert "ask again without" in relaxation(Filters(year_min=2030), lambda filters: ["x"], NAMES)
+    both = relaxation(
+        Filters(2030, 2031, authors=("Kim",)), lambda filters: ["x"] * (filters == Filters(authors=("Kim",))), NAMES
+    )
+    assert "without the years, 1 would" in both
+
+
+@pytest.mark.parametrize(
+    ("filters", "said"),
+    [
+        (Filters(year_min=2020), "No paper here has a year, so none passes the filters; without the years, 9 would."),
+        (Filters(year_max=2020, venues=("ICML",)), "No paper here has a year or a venue, so none passes the filters; "),
+        (Filters(categories=("Theory",)), "No paper here has a category, so none passes the filters; without the category, "),
+        (Filters(year_min=2020, authors=("Nobody",)), "; the other filters let none pass either."),
+    ],
+)
+def test_a_filter_on_a_field_that_no_paper_has_is_told_so(filters: Filters, said: str) -> None:
+    assert said in relaxation(filters, lambda left: ["x"] * (0 if left else 9), Names(has_years=False))
 
 
 @pytest.mark.parametrize(

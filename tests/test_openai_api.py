@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 
 import numpy as np
+import openai
 import pytest
 
 from rag.errors import LLMRefused, LLMUnavailable, SettingsError
 from rag.openai_api import OPENAI, OpenAIChat, OpenAIEmbedder, credentials
+from rag.openai_faults import SENTENCES, Endpoint, error_of
 from rag.openai_wire import MAX_TOKENS
 from rag.types import Usage
 from tests.stub_llm import (
@@ -143,6 +145,7 @@ async def test_a_refusal_says_what_to_do_and_is_not_tried_again(fault: Reply, ad
             with pytest.raises(LLMRefused, match=advice) as refusal:
                 await all_of(llm)
         assert "sk-abc" not in str(refusal.value)
+        assert_fit_for_readers(refusal.value)
         assert len(stub.requests) <= 3  # only ever without a parameter that may have been in the way
         assert len({str(request) for request in stub.requests}) == len(stub.requests)
 
@@ -162,8 +165,26 @@ UNAVAILABLE: dict[str, tuple[Reply, str]] = {
 
 @pytest.mark.parametrize(("fault", "words"), UNAVAILABLE.values(), ids=UNAVAILABLE.keys())
 async def test_a_lasting_fault_is_told_in_words(fault: Reply, words: str) -> None:
-    with pytest.raises(LLMUnavailable, match=words):
+    with pytest.raises(LLMUnavailable, match=words) as failure:
         await asked(fault)
+    assert_fit_for_readers(failure.value)
+
+
+def assert_fit_for_readers(error: LLMUnavailable | LLMRefused) -> None:
+    """A sentence that tells neither address nor model nor settings, nor what the LLM's server said."""
+    assert error.told[0].isupper()
+    assert error.told[-1] == "."
+    for private in ("127.0.0.1", "http", "stub", "FOOTNOTE", "GPU", "sk-abc", "No user message"):
+        assert private not in error.told
+
+
+def test_both_wordings_of_every_fault_are_sentences() -> None:
+    for kind in ("FOOTNOTE_LLM", "FOOTNOTE_EMBEDDING"):
+        for fault in SENTENCES:
+            error = error_of(fault, Endpoint(kind, "stub", "http://127.0.0.1:9/v1", "key"))
+            assert_fit_for_readers(error)
+            assert str(error)[0].isupper()
+            assert " The " not in str(error)
 
 
 async def test_a_server_that_asks_for_long_patience_is_not_waited_for() -> None:
@@ -197,6 +218,7 @@ async def test_a_server_that_is_not_there_is_named_without_its_password() -> Non
     with pytest.raises(LLMUnavailable, match=r"at http://127\.0\.0\.1:9/v1 cannot be reached") as fault:
         await all_of(llm)
     assert "secret" not in str(fault.value)
+    assert_fit_for_readers(fault.value)
     await llm.aclose()
 
 
@@ -236,6 +258,19 @@ async def test_cancelling_the_reader_closes_the_connection() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await reader
             assert await asyncio.to_thread(stub.left.wait, 2)
+
+
+def test_connections_are_closed_when_their_event_loop_ends() -> None:
+    async def once() -> openai.AsyncOpenAI:
+        await all_of(llm)
+        return await llm._client()
+
+    with StubLLM(answer("It works [1].")) as stub:
+        llm = OpenAIChat("stub", stub.base_url, "key", 5.0)
+        first, second = asyncio.run(once()), asyncio.run(once())
+    assert first is not second
+    assert first.is_closed()
+    assert second.is_closed()
 
 
 def test_one_chat_serves_one_event_loop_after_the_other() -> None:

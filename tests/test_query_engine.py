@@ -159,7 +159,8 @@ def test_a_filter_that_matches_nothing_says_what_to_drop(library: Library) -> No
     answer = ask(library.engine, XRPO, filters=Filters(year_min=2020, authors=("Hu Ding",)))
     check_promises(answer)
     assert answer.status == "not_in_corpus" and not answer.papers
-    assert answer.notice is not None and "earliest year" in answer.notice
+    assert answer.notice is not None and answer.notice.startswith("No paper here has a year, so none")
+    assert "without the years, 1 would" in answer.notice
 
 
 def test_filters_hold(library: Library) -> None:
@@ -224,12 +225,15 @@ def test_a_sentence_on_the_wrong_paper_is_cited_anew(library: Library) -> None:
     assert answer.citations[0].paper.authors[0] == "Udbhav Bamba" and answer.sentences[0].support == "ok"
 
 
-@pytest.mark.parametrize("error", [LLMUnavailable("it is overloaded"), LLMRefused("its key is wrong")])
-def test_when_the_llm_fails_the_papers_own_sentences_stand_in(library: Library, error: Exception) -> None:
+@pytest.mark.parametrize("error", [LLMUnavailable("it at 10.0.0.7", told="It is busy."), LLMRefused("its key is wrong")])
+def test_when_the_llm_fails_the_papers_own_sentences_stand_in(
+    library: Library, error: LLMUnavailable | LLMRefused, caplog: pytest.LogCaptureFixture
+) -> None:
     answer = ask(with_generator(library, Script(error=error)), XRPO)
     check_promises(answer)
     assert answer.status == "answered" and answer.generator == "extractive"
-    assert answer.notice is not None and str(error) in answer.notice
+    assert answer.notice == f"{error.told} These are the papers' own sentences."
+    assert str(error) in caplog.text and str(error) not in answer.notice
 
 
 def test_when_the_llm_fails_half_way_what_was_shown_stays(library: Library) -> None:
@@ -274,3 +278,52 @@ def test_a_plain_llamaindex_program_can_use_engine_and_retriever(library: Librar
     synthesizer = get_response_synthesizer(llm=MockLLM(), response_mode=ResponseMode.COMPACT)
     theirs = RetrieverQueryEngine(library.retriever, synthesizer).query(XRPO)
     assert theirs.source_nodes
+
+
+def test_papers_are_counted_in_the_catalogue_and_some_cited(library: Library) -> None:
+    answer = ask(library.engine, "How many papers are there?")
+    check_promises(answer)
+    assert answer.status == "answered" and f"holds {library.catalogue.count()} papers" in answer.text
+    assert len(answer.citations) == 3 and answer.sentences[0].basis == "metadata"
+    by_one = ask(library.engine, "How many papers by Ziniu Li are there?")
+    check_promises(by_one)
+    count = len(library.catalogue.matching(Filters(authors=("Ziniu Li",))))
+    assert f"holds {count} papers by Ziniu Li" in by_one.text and len(by_one.citations) == count
+    none = ask(library.engine, "How many papers are there from 2024?")
+    assert none.status == "not_in_corpus" and none.notice is not None and "No paper here has a year" in none.notice
+
+
+def test_a_count_by_topic_is_not_given(library: Library) -> None:
+    answer = ask(library.engine, "How many papers are there on diffusion models?")
+    assert answer.status == "answered" and answer.notice is not None and "not counted by topic" in answer.notice
+
+
+def test_words_that_ask_nothing_get_a_reply_and_no_papers(library: Library) -> None:
+    answer = ask(library.engine, "Thanks!", history=[Turn("user", XRPO), Turn("assistant", "4% [1].")])
+    check_promises(answer)
+    assert (answer.status, answer.text, answer.papers, answer.notice) == ("not_in_corpus", "You are welcome.", (), None)
+
+
+def test_authors_name_the_paper_by_its_words_in_the_language_of_the_question(library: Library) -> None:
+    english, chinese = (ask(library.engine, question) for question in ("Who wrote the XRPO paper?", "XRPO的作者是谁？"))
+    opening = english.citations[0].quote[:30]
+    assert english.text.startswith(f"The paper that begins “{opening}") and english.sentences[0].support == "ok"
+    assert chinese.text.startswith(f"以“{opening}") and "、Fan Lai" in chinese.text and chinese.sentences[0].support == "ok"
+
+
+def test_the_paper_listed_second_is_asked_for_its_authors(library: Library) -> None:
+    listed = ask(library.engine, "Which papers is Ziniu Li on?")
+    cited = [citation.paper for citation in listed.citations]
+    turns = [Turn("user", listed.question), Turn("assistant", listed.text, tuple(paper.paper_id for paper in cited))]
+    answer = ask(library.engine, "who wrote the second one?", history=turns)
+    check_promises(answer)
+    assert [citation.paper for citation in answer.citations] == [cited[1]] and cited[1].authors[0] in answer.text
+    every = ask(library.engine, "who wrote them?", history=turns)
+    assert {citation.paper.paper_id for citation in every.citations} == set(turns[1].paper_ids)
+
+
+def test_a_name_alone_is_asked_what_was_asked_before(library: Library) -> None:
+    history = [Turn("user", "How much does LeMiCa gain in pass@1?"), Turn("assistant", "2.9 times [1].")]
+    answer = ask(library.engine, "And what about XRPO?", history=history)
+    assert "XRPO" in answer.standalone_question and "LeMiCa" not in answer.standalone_question
+    assert answer.papers[0].paper.authors[0] == "Udbhav Bamba"

@@ -4,7 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.schemas import AnswerOut, KeptAnswerOut, PapersEvent, SentenceEvent
-from rag.errors import IndexUnavailable, InputError, LLMRefused, LLMUnavailable
+from rag.errors import CatalogueUnavailable, IndexUnavailable, InputError, LLMRefused, LLMUnavailable
 from rag.passages import text_hash
 from rag.types import Filters, Turn
 from tests.api.fakes import FakeEmbedder, FakeLibrary
@@ -106,20 +106,28 @@ def test_an_answer_stays_fresh_when_a_paper_it_does_not_cite_goes(client: TestCl
     ("fault", "status", "code"),
     [
         (InputError("too odd"), 422, "invalid_input"),
-        (IndexUnavailable("Chroma does not answer"), 503, "unavailable"),
-        (LLMUnavailable("busy", retry_after=7), 503, "llm_unavailable"),
-        (LLMRefused("no such model"), 502, "llm_refused"),
+        (IndexUnavailable("Chroma at http://secret does not answer"), 503, "unavailable"),
+        (CatalogueUnavailable("connection to server at secret failed"), 503, "unavailable"),
+        (LLMUnavailable("busy at http://secret", retry_after=7), 503, "llm_unavailable"),
+        (LLMRefused("no such model at http://secret"), 502, "llm_refused"),
         (RuntimeError("a secret detail"), 500, "internal_error"),
     ],
 )
 def test_what_fails_before_the_first_event_has_a_status(
-    client: TestClient, library: FakeLibrary, fault: Exception, status: int, code: str, headers: dict[str, str]
+    client: TestClient,
+    library: FakeLibrary,
+    fault: Exception,
+    status: int,
+    code: str,
+    headers: dict[str, str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     library.engine.faults[0] = fault
     response = client.post("/api/v1/ask", json={"question": "What?"}, headers=headers)
     assert (response.status_code, response.json()["code"]) == (status, code)
     assert response.headers["content-type"] == "application/problem+json"
     assert "secret" not in response.text
+    assert status < 500 or "secret" in caplog.text
     if isinstance(fault, LLMUnavailable):
         assert response.headers["retry-after"] == "7"
 

@@ -45,15 +45,15 @@ FAILED: dict[str, tuple[Sequence[Reply], str, str]] = {
     "429 for ever": ([error(429)], "overloaded", "LLMUnavailable"),
     "429 with a long Retry-After": ([error(429, retry_after="600")], "overloaded", "LLMUnavailable"),
     "500 for ever": ([error(500)], "failed", "LLMUnavailable"),
-    "stall before the first token": ([steps(ROLE, 60.0)], "FOOTNOTE_LLM_TIMEOUT", "LLMUnavailable"),
+    "stall before the first token": ([steps(ROLE, 60.0)], "took too long", "LLMUnavailable"),
     "cut before the first token": ([steps(None)], "cannot be reached", "LLMUnavailable"),
     "a page instead of an answer": ([Reply([b"<html>"], 502, {}, "text/html")], "failed", "LLMUnavailable"),
     "unfinished thoughts": ([answer("<think>which? [3]")], "gave no answer", "LLMUnavailable"),
     "content filter on the question": ([error(400, code="content_filter")], "content filter", "LLMRefused"),
     "content filter on the answer": ([steps(ROLE, event(None, finish="content_filter"), DONE)], "content filter", "LLMRefused"),
-    "insufficient quota": ([error(429, code="insufficient_quota")], "FOOTNOTE_LLM_API_KEY", "LLMRefused"),
+    "insufficient quota": ([error(429, code="insufficient_quota")], "no quota", "LLMRefused"),
     "context overflow": ([error(400, code="context_length_exceeded")], "too long", "LLMRefused"),
-    "unknown model": ([error(404, code="model_not_found")], "FOOTNOTE_LLM_MODEL", "LLMRefused"),
+    "unknown model": ([error(404, code="model_not_found")], "not set up properly", "LLMRefused"),
 }
 
 
@@ -138,13 +138,21 @@ def test_an_answer_that_ends_early_keeps_its_whole_sentences_and_says_so(
 @pytest.mark.parametrize("headers", [{}, SSE])
 @pytest.mark.parametrize(("replies", "notice", "failure"), FAILED.values(), ids=FAILED.keys())
 def test_without_the_llm_the_papers_own_sentences_answer(
-    url: str, stub: StubLLM, replies: Sequence[Reply], notice: str, failure: str, headers: dict[str, str]
+    url: str,
+    stub: StubLLM,
+    replies: Sequence[Reply],
+    notice: str,
+    failure: str,
+    headers: dict[str, str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     before = failures(url, failure)
     told = ask(url, stub, replies, headers)
     assert (told.status, told.generator) == ("answered", "extractive")
     assert "LeMiCa" in told.text
     assert notice in (told.notice or "")
+    assert "127.0.0.1" not in (told.notice or ""), "readers are not told where the LLM is"
+    assert f"the LLM stub at {stub.base_url}" in caplog.text.replace("The", "the"), "those who run it are"
     assert failures(url, failure) == before + 1
 
 
@@ -155,6 +163,7 @@ def test_the_model_without_retrieval_passes_an_llms_fault_on(url: str, stub: Stu
         stub.replies = list(replies)
         response = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=30)
         assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+        assert "127.0.0.1" not in response.text
     stub.replies = [steps(ROLE, event("Half a ti"), None)]
     response = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=30)
     told = json.loads(response.text.strip().split("data: ")[-1]) if stream else response.json()

@@ -198,8 +198,8 @@ def test_faults_before_the_first_chunk_have_a_status(chat: OpenAI, library: Fake
 
 
 def test_a_fault_in_the_middle_of_a_stream_reaches_the_client_as_an_error(chat: OpenAI, library: FakeLibrary) -> None:
-    library.engine.faults[2] = LLMRefused("the content filter stopped the answer")
-    with pytest.raises(openai.APIError, match="content filter"):
+    library.engine.faults[2] = LLMRefused("the LLM at http://10.0.0.7", told="The content filter stopped this answer.")
+    with pytest.raises(openai.APIError, match="content filter stopped"):
         list(chat.chat.completions.create(model="footnote", messages=ASKED, stream=True))
 
 

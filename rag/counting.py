@@ -1,0 +1,72 @@
+"""How many papers there are: exact where the catalogue's fields tell, never by topic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rag.abstain import opening
+from rag.filters import Names, merge_filters, read_names
+from rag.scripts import language_of
+from rag.types import Drafted, Filters, Retrieved, Verdict
+
+SHOWN = 3
+"""Papers cited for a count that is larger than what was retrieved."""
+
+NOT_BY_TOPIC = "Papers are not counted by topic: those shown are the nearest, and there may be more."
+
+AFTER_CATEGORY = r"(?:\s+(?:category|area|track|section))?(?=\W*$|\s+(?:are|do|is)\b)"
+_THERE = (
+    r"(?:\s+(?:(?:are|were|is) (?:there|here|in (?:the|this|your|my) \w+)|(?:are|were|have been) (?:published|written|indexed)"
+    r"|there|here|do (?:we|you|i|they) (?:have|hold|know)|have (?:we|you)(?: got)?|have|exist|in total|in all|altogether"
+    r"|(?:does )?(?:it|the library) (?:has|have|holds?)|in (?:the|this|your|my) (?:library|collection|corpus|catalogue|shelf)"
+    r"|did|are|were|publish|published|write|written))*"
+)
+_KIND = r"(?:papers|abstracts|articles|works|publications)"
+ONLY_A_COUNT = re.compile(
+    rf"(?:and |but |so )?(?:how many(?: {_KIND})?|what is the number of {_KIND}){_THERE}"
+    rf"(?:\s+by\s+(?P<by>[^\d,;?]+?))?{_THERE}\W*"
+    rf"|how many {_KIND} (?:has|have|did) (?P<who>[^\d,;?]+?) (?:write|written|publish|published|got)\W*"
+    r"|(?:请问|那么?)?(?:这里|库里|库中)?(?:论文|文章)?(?:一共|总共|共)?有?(?:多少|几)篇(?:论文|文章)?(?:吗|呢)?\W*",
+    re.IGNORECASE,
+)
+
+
+def read_count(topic: str, said: Filters, names: Names) -> Filters | None:
+    """The filters of a question that asks for no more than how many papers pass them; None where it has a topic as well. `topic`
+    is the question without the words that set the filters `said`."""
+    areas = [*names.categories, *{category.split(" · ")[0] for category in names.categories}]
+    categories, rest = read_names(topic, areas, r"\s(?:in|under|from)\s+(?:the )?(?:category |area )?", AFTER_CATEGORY)
+    found = ONLY_A_COUNT.fullmatch(" ".join(rest.split()))
+    if found is None:
+        return None
+    author = found["by"] or found["who"]
+    return merge_filters(said, Filters(categories=categories, authors=(author,) if author else ()))
+
+
+def counted(question: str, count: int, filters: Filters, papers: Sequence[Retrieved]) -> tuple[Drafted, Verdict]:
+    """The sentence that tells how many papers pass, and cites them, or some. `papers` are those retrieved, one at least."""
+    shown = papers if count <= len(papers) else papers[:SHOWN]
+    places = range(1, len(shown) + 1)
+    marks = "".join(f"[{place}]" for place in places)
+    if language_of(question) == "zh":
+        text = f"{'符合条件的论文' if filters else '库中的论文'}共有 {count} 篇 {marks}。"
+    else:
+        among = ", these among them" if len(shown) < count else ""
+        text = f"The library holds {count:,} {'paper' if count == 1 else 'papers'}{described(filters)}{among} {marks}."
+    evidence = tuple(one for place, found in zip(places, shown, strict=True) for one in opening(found, place).evidence)
+    return Drafted(text, tuple(places), "metadata"), Verdict("ok", evidence, "counted in the catalogue", 1.0)
+
+
+def described(filters: Filters) -> str:
+    """The filters in words, with a space before them: ` from 2024 at ICML by Kim`."""
+    first, last = filters.year_min, filters.year_max
+    years = {
+        (False, False): "",
+        (True, False): f"since {first}",
+        (False, True): f"until {last}",
+        (True, True): f"from {first}" if first == last else f"from {first} to {last}",
+    }[first is not None, last is not None]
+    lists = (("at", filters.venues), ("in", filters.categories), ("by", filters.authors))
+    said = [years, *(f"{word} {' or '.join(values)}" for word, values in lists if values)]
+    return "".join(f" {part}" for part in [*said, "of those chosen" if filters.paper_ids else ""] if part)

@@ -1,0 +1,57 @@
+"""What a question asks for: the kind of answer, told by its words, and all that step 1 reads of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from rag.types import Filters, Usage
+
+Intent = Literal["explain", "list", "authors", "year", "venue", "link", "count"]
+"""What the answer should be: an explanation, a list of papers, or a field of the catalogue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A question, read. `question` is as asked, what it leaves out taken from the one before (`And SOAR?`); `search_text` is what
+    is looked for (the standalone question without the words that set filters), empty when nothing is asked; papers in `exclude`
+    were spoken of already and are not asked for again. With `counts`, all it asks is how many papers pass the filters."""
+
+    question: str
+    standalone: str
+    search_text: str
+    filters: Filters
+    intent: Intent
+    exclude: tuple[str, ...] = ()
+    counts: bool = False
+    usage: Usage = Usage()
+    notice: str | None = None
+
+
+PATTERNS: tuple[tuple[Intent, str], ...] = (
+    ("count", r"\bhow many (?:\w+ )?(?:papers|abstracts|articles|works|publications)\b|\bnumber of papers\b|(?:多少|几)篇"),
+    ("authors", r"\bwho (?:wrote|authored|published|came up with|is behind|are behind|did (?:it|this|that))\b"),
+    (
+        "authors",
+        r"\bwho(?:'s| is| are| were| was)? (?:the |its |their )(?:first |last |senior )?authors?\b|\bnames? of the authors?\b",
+    ),
+    ("authors", r"\b(?:list|name) (?:the|its|their) authors\b|\bauthors? of\b|\bwritten by (?:whom|who)\b|\bby whom\b"),
+    ("authors", r"^\W*(?:and |what about |how about )*(?:the |its |their )?authors?\W*$|作者(?:是谁|有谁|有哪些|呢)|谁写"),
+    ("year", r"\b(?:which|what) year\b|\bwhen (?:was|were) .*(?:published|written|released)\b"),
+    ("year", r"(?:哪一?年|什么时候)(?:发表|出版|写)"),
+    ("venue", r"\bwhere (?:was|were) .*(?:published|presented)\b|\b(?:which|what) (?:venue|conference|journal)\b"),
+    ("venue", r"发表[在于](?:哪|什么)"),
+    ("link", r"\b(?:link|url|doi) (?:to|of|for)\b|\bwhat(?:'s| is) (?:the|its) (?:link|url|doi)\b|链接"),
+    ("list", r"\b(?:which|what|any|other|all|the|show|list|find)(?: \w+){0,3} (?:papers|works|articles|studies|publications)\b"),
+    ("list", r"^\W*(?:list|show|find|collect)\b|\bdo we have\b|\banything (?:on|about|from|by)\b|\bI(?:'m| am) collecting\b"),
+    ("list", r"\bpapers (?:on|about|by|from|that|which|is|are|has|have)\b|\bappears? (?:in )?(?:twice|several)\b"),
+    ("list", r"\bwhat has .* (?:got|done|written|published)\b|\b(?:which|need) (?:results|methods|approaches|works)\b"),
+    ("list", r"哪些(?:论文|文章|工作)|列出"),
+)
+INTENTS = tuple((intent, re.compile(pattern, re.IGNORECASE)) for intent, pattern in PATTERNS)
+
+
+def intent_of(question: str) -> Intent:
+    """The kind of answer a question asks for; `explain` unless its words say otherwise."""
+    return next((intent for intent, pattern in INTENTS if pattern.search(question)), "explain")
