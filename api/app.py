@@ -43,9 +43,16 @@ UPLOAD_SECONDS = 1800.0
 EXPOSED = [HEADER, "Retry-After", "Content-Disposition"]
 
 
-def create_app(library: Library, settings: Settings, keys: Keys, close: Callable[[], None] = lambda: None) -> FastAPI:
-    """The HTTP service over a library; `close` is called after the last request."""
-    context = make_context(library, settings)
+def create_app(
+    library: Library,
+    settings: Settings,
+    keys: Keys,
+    *,
+    loaded: Callable[[], None] = lambda: None,
+    close: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """The HTTP service over a library; `loaded` is called once its engine is, `close` after the last request."""
+    context = make_context(library, settings, loaded)
     slack = slack_door(context, settings)
     life = partial(lifespan, context=context, close=close, beside=slack.running if slack else nullcontext)
     app = routed_app(middleware(settings, keys, context.metrics), life)
@@ -92,13 +99,13 @@ def slack_door(context: Context, settings: Settings) -> HttpDoor | None:
     return http_door(context, settings)
 
 
-def make_context(library: Library, settings: Settings) -> Context:
-    """What the handlers work with."""
+def make_context(library: Library, settings: Settings, loaded: Callable[[], None] = lambda: None) -> Context:
+    """What the handlers work with; `loaded` is called once the library's engine is."""
     metrics, lifecycle = Metrics(), Lifecycle()
     work = Work(Generations(settings.max_concurrent), lifecycle, metrics, settings.llm_timeout + SPARE)
     return Context(
         library=library,
-        answering=Answering(PatientEngine(library), work, settings.log_questions),
+        answering=Answering(PatientEngine(library, loaded), work, settings.log_questions),
         work=work,
         threads=Threads(),
         uploads=Threads(UPLOAD_SECONDS),

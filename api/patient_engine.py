@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 from anyio.to_thread import run_sync
@@ -19,20 +19,26 @@ PATIENCE_SECONDS = 20.0
 
 @dataclass
 class PatientEngine:
-    """An engine that is loaded on a thread, when asked for first."""
+    """An engine that is loaded on a thread, when asked for first; `on_loaded` is called there afterwards."""
 
     library: Library
+    on_loaded: Callable[[], None] = lambda: None
     patience: float = PATIENCE_SECONDS
     _loading: asyncio.Future[Engine] | None = None
 
     async def loaded(self) -> Engine:
         """The engine. Raises Unavailable when it is not there in time; what loading raised is raised once, then tried again."""
         if self._loading is None or (self._loading.done() and (self._loading.cancelled() or self._loading.exception())):
-            self._loading = asyncio.ensure_future(run_sync(lambda: self.library.engine, abandon_on_cancel=True))
+            self._loading = asyncio.ensure_future(run_sync(self._load, abandon_on_cancel=True))
         try:
             return await asyncio.wait_for(asyncio.shield(self._loading), self.patience)
         except TimeoutError as error:
             raise Unavailable("The indexes are being brought up to date; ask again in a moment.") from error
+
+    def _load(self) -> Engine:
+        engine = self.library.engine
+        self.on_loaded()
+        return engine
 
     async def stream(
         self, question: str, *, history: Sequence[Turn] = (), filters: Filters = Filters(), top_n: int = 8

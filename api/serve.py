@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 import tempfile
@@ -73,7 +74,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def open_service(settings: Settings, host: str, port: int) -> FastAPI:
-    """The service over the library of the settings, which it closes at its end. Called in each worker process."""
+    """The service over the library of the settings, which it closes at its end. Called in each worker process.
+
+    Once loaded, all there is (two hundred thousand objects, which stay) is taken out of the garbage collector's sight: looking
+    through them takes a sixth of a second in which not even health is told.
+    """
     from api.app import create_app
 
     log_as_json()
@@ -82,4 +87,4 @@ def open_service(settings: Settings, host: str, port: int) -> FastAPI:
     library.indexes.follow()
     name = f"[{host}]" if ":" in host else host
     typer.echo(f"Footnote serves http://{name}:{port} (API: /docs, chat front ends: /v1); Ctrl-C ends it.", err=True)
-    return create_app(library, settings, read_keys(settings, host), close=library.close)
+    return create_app(library, settings, read_keys(settings, host), loaded=gc.freeze, close=library.close)

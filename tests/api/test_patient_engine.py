@@ -56,10 +56,14 @@ async def test_a_question_waits_for_the_engine_but_not_for_ever(slow: SlowLibrar
 async def test_loading_that_failed_is_tried_again_with_the_next_question(slow: SlowLibrary) -> None:
     slow.built.set()
     slow.faults = [IndexUnavailable("Chroma does not answer")]
-    engine = PatientEngine(slow)
+    told: list[str] = []
+    engine = PatientEngine(slow, lambda: told.append("loaded"))
     with pytest.raises(IndexUnavailable):
         await anext(engine.stream("What?"))
-    assert [event async for event in engine.stream("What?")]
+    assert not told
+    for _ in range(2):
+        assert [event async for event in engine.stream("What?")]
+    assert told == ["loaded"]
 
 
 def test_health_is_answered_while_the_indexes_are_built(slow: SlowLibrary) -> None:
