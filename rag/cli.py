@@ -43,11 +43,12 @@ def search(
     with open_library(settings_of(data)) as library:
         hint_if_empty(library)
         found = library.retriever.find(" ".join(question), top_k=top_k, filters=filters)
+        nothing = library.relaxation(filters) if filters and not found else "No paper was found."
     if as_json:
         for one in found:
             typer.echo(to_line(scored_to_json(ScoredPaper(one.paper, one.score))))
     else:
-        console().print(render_found(found) if found else "No paper was found.")
+        console().print(render_found(found) if found else nothing)
 
 
 @app.command()
@@ -55,8 +56,8 @@ def reindex(as_json: Json = False, data: Data = None) -> None:
     """Make the indexes anew from the catalogue; only papers without vectors are embedded. They mend themselves anyway."""
     started = time.perf_counter()
     with open_library(settings_of(data)) as library:
-        with progress(lambda: None) as on_step:
-            library.reindex(on_step)
+        with progress(None) as shown:
+            library.reindex(shown.on_step)
         papers = library.catalogue.count()
     seconds = round(time.perf_counter() - started, 3)
     if as_json:

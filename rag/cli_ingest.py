@@ -9,20 +9,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from rag.build import Library, open_library
@@ -30,7 +22,7 @@ from rag.cli_ask import TOP_N, ask_one
 from rag.cli_options import DONE_IN_PART, Data, Json, settings_of
 from rag.cli_render import console, render_report
 from rag.errors import InputError
-from rag.ingest import Step, count_papers, files
+from rag.ingest import Step, bytes_in, files
 from rag.questions import Asked
 from rag.readers import FORMATS
 from rag.settings import Settings
@@ -52,20 +44,23 @@ def ingest(
         raise typer.BadParameter(f"choose one of {', '.join(FORMATS)}", param_hint="--format")
     with open_library(settings_of(data)) as library:
         report = take(library, paths, format)
+    taken = report.added + report.merged + report.unchanged
+    one_reason = not taken and len(report.rejected) == 1
     if as_json:
         typer.echo(to_line(report_to_json(report)))
-    else:
+    elif not one_reason:
         console().print(render_report(report))
+    if report.rejected and not taken:
+        reason = report.rejected[0].reason if one_reason else "the reasons are listed above"
+        raise InputError(f"nothing could be taken: {reason}")
     if report.rejected:
-        if not (report.added or report.merged or report.unchanged):
-            raise InputError(f"nothing could be taken; the first reason is: {report.rejected[0].reason}")
         raise typer.Exit(DONE_IN_PART)
 
 
 def take(library: Library, paths: Sequence[Path], format: str = "auto") -> IngestReport:
     """Ingests and shows how far it is."""
-    with progress(lambda: count_papers(files(paths, format))) as on_step:
-        return library.ingest(files(paths, format), on_step=on_step)
+    with progress(bytes_in(paths)) as shown:
+        return library.ingest(files(paths, format, shown.watch), on_step=shown.on_step)
 
 
 def acknowledge(step: Step) -> None:
@@ -74,38 +69,34 @@ def acknowledge(step: Step) -> None:
     typer.echo(f"committed {commit.added + commit.merged + commit.unchanged} revision {commit.revision}", err=True)
 
 
-class Rate(ProgressColumn):
-    """Papers a second."""
+@dataclass(frozen=True)
+class Shown:
+    """How far an ingest is: to be called with each step, and to be put in front of each file."""
 
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.0f} papers/s" if task.speed else "")
+    on_step: Callable[[Step], None] = acknowledge
+    watch: Callable[[BinaryIO], BinaryIO] = lambda stream: stream
 
 
 @contextmanager
-def progress(count: Callable[[], int | None]) -> Iterator[Callable[[Step], None]]:
-    """A function to call with each step: it draws a bar on a terminal, elsewhere prints `committed N revision R`, on stderr.
-    `count` tells how many papers there will be, None if nobody knows; it is asked on a terminal only, since it takes time."""
+def progress(size: int | None) -> Iterator[Shown]:
+    """Draws a bar on a terminal, elsewhere prints `committed N revision R`, on stderr. `size` is what there is to read, in bytes
+    (None: nothing): nobody knows how many papers that is before it was read, and the bar moves when papers are safe."""
     out = console(stderr=True)
     if not out.is_terminal:
-        yield acknowledge
+        yield Shown()
         return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=out) as bar:
-        task = bar.add_task("Counting", total=None)
-        bar.update(task, total=count())
+    papers = TextColumn("{task.fields[papers]:,} papers, {task.fields[rate]:.0f}/s")
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), papers, TimeRemainingColumn())
+    with Progress(*columns, console=out, speed_estimate_period=600) as bar:
+        task = bar.add_task("Reading", total=size, papers=0, rate=0.0)
+        read = bar.add_task("", total=size or 0, visible=False)
 
         def on_step(step: Step) -> None:
-            bar.update(task, description=f"Revision {step.commit.revision}", completed=step.papers)
+            completed = bar.tasks[read].completed
+            rate = step.papers / step.seconds if step.seconds else 0.0
+            bar.update(task, description=f"Revision {step.commit.revision}", completed=completed, papers=step.papers, rate=rate)
 
-        bar.update(task, description="Reading")
-        yield on_step
+        yield Shown(on_step, lambda stream: bar.wrap_file(stream, task_id=read))
 
 
 def demo(as_json: Json = False, data: Data = None) -> None:

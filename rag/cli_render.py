@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.cells import set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rag.abstain import NEAREST
+from rag.text import clean
 from rag.types import Answer, AnswerSentence, Citation, IngestReport, Paper, Rejected, Retrieved, cut
 
 WIDEST = 100
@@ -19,12 +22,23 @@ UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 """Control characters (a terminal obeys them) and those that turn the reading direction."""
 
 MARKER = re.compile(r"\[\d+\]")
+PADDING = re.compile(r"[ ]+(?=\n|\Z)")
 SHOWN_AUTHORS = 4
 SHOWN_REASONS = 20
 
 
 class PipeConsole(Console):
-    """A console that tells its caller when the reader has gone (`footnote … | head`), rather than ending the process."""
+    """A console that tells its caller when the reader has gone (`footnote … | head`), rather than ending the process, and that
+    leaves the blanks out with which rich fills lines up where they are not drawn but kept."""
+
+    def print(self, *objects: Any, **options: Any) -> None:  # Any: what rich's own takes
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as printed:
+            super().print(*objects, **options)
+        self.file.write(PADDING.sub("", printed.get()))
+        self.file.flush()
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -42,13 +56,18 @@ def visible(text: str) -> str:
     return UNSEEN.sub("", text)
 
 
+def readable(text: str) -> str:
+    """A title or a quotation in one line, without TeX, HTML or Markdown, and nothing that a terminal would obey."""
+    return visible(clean(text).text)
+
+
 def render_answer(answer: Answer) -> Group:
-    """The answer, its footnotes, its warnings, and the nearest papers when it abstains."""
-    parts: list[RenderableType] = [*paragraphs(answer.text)]
-    if answer.citations:
-        parts += ["", *(footnote(citation, answer) for citation in answer.citations)]
-    elif answer.papers:
-        parts += ["", Text("Nearest papers", style="bold"), *(brief(scored.paper) for scored in answer.papers[:3])]
+    """The answer, its footnotes and its warnings; when it abstains, that it does, and the nearest papers with their ids in place
+    of the sentence that names them."""
+    parts: list[RenderableType] = [*paragraphs(answer.text), *footnotes(answer)]
+    if answer.status == "not_in_corpus" and answer.papers:
+        nearest = [brief(scored.paper) for scored in answer.papers[:NEAREST]]
+        parts = [*paragraphs(answer.sentences[0].text), "", Text("Nearest papers", style="bold"), *nearest]
     warnings = list(support_warnings(answer.sentences))
     if warnings:
         parts += ["", *warnings]
@@ -75,6 +94,12 @@ def marked(text: str) -> Text:
     return shown
 
 
+def footnotes(answer: Answer) -> list[RenderableType]:
+    """What each marker stands for, below an empty line; nothing without markers."""
+    notes: list[RenderableType] = [footnote(citation, answer) for citation in answer.citations]
+    return ["", *notes] if notes else []
+
+
 def footnote(citation: Citation, answer: Answer) -> RenderableType:
     """`[1] who · where · when`, the link, and each passage quoted from this paper."""
     body = Group(headline(citation.paper), *(quotation(quote) for quote in quotes_of(citation, answer)))
@@ -92,14 +117,15 @@ def quotes_of(citation: Citation, answer: Answer) -> list[str]:
 
 
 def quotation(quote: str) -> Text:
-    return Text(f"“{visible(' '.join(quote.split()))}”", style="italic")
+    """The quoted words as they read: formulas and emphasis without their markup (`--json` gives them as they stand)."""
+    return Text(f"“{readable(quote)}”", style="italic")
 
 
 def headline(paper: Paper) -> Text:
     """Title, who and when, where, link: a line each, as far as known."""
     line = Text()
     if paper.title:
-        line.append(visible(paper.title) + "\n", style="bold")
+        line.append(readable(paper.title) + "\n", style="bold")
     line.append(visible(who(paper)) + (f" ({paper.year})" if paper.year else "") + "\n")
     where = " — ".join(place for place in (paper.venue, paper.category) if place)
     if where:
@@ -139,7 +165,7 @@ def brief(paper: Paper) -> Group:
 
 def gist(paper: Paper) -> str:
     """A line that tells what a paper is about: its title, or how its abstract begins."""
-    return visible(" ".join((paper.title or paper.abstract[:200]).split()))
+    return readable(paper.title or paper.abstract[:200])
 
 
 def render_paper(paper: Paper) -> Group:
@@ -192,13 +218,20 @@ def best_sentence(one: Retrieved) -> str:
 
 def render_report(report: IngestReport) -> Group:
     """What an ingest did, and the reason for everything it could not take."""
-    counts = f"{report.added} added, {report.merged} merged, {report.unchanged} unchanged"
-    line = Text(f"{counts}; revision {report.revision}", style="bold")
+    line = Text(f"{counted(report)}; revision {report.revision}", style="bold")
     slow = "" if report.indexed else "The indexes have not caught up yet; any footnote command brings them up to date."
     parts: list[RenderableType] = [line, *([Text(slow, style="yellow")] if slow else [])]
     parts += refusals("Skipped", report.skipped, "dim")
     parts += refusals("Rejected", report.rejected, "red")
     return Group(*parts)
+
+
+def counted(report: IngestReport) -> str:
+    """`100 records: 99 added, 1 known already`: what became of each record that could be read."""
+    records = report.added + report.merged + report.unchanged
+    merged = f", {report.merged:,} merged into one known" if report.merged else ""
+    unchanged = f", {report.unchanged:,} known already" if report.unchanged else ""
+    return f"{f'{records:,} records: ' if records > report.added else ''}{report.added:,} added{merged}{unchanged}"
 
 
 def refusals(title: str, refused: Sequence[Rejected], style: str) -> list[RenderableType]:

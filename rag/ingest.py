@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -137,15 +138,18 @@ def embed_missing(catalogue: Catalogue, models: Models, on_step: Callable[[Step]
     return done
 
 
-def files(paths: Sequence[Path], format: str = "auto") -> Iterator[Source]:
-    """The files at `paths`, folders walked; see `rag.readers` for formats."""
+def files(
+    paths: Sequence[Path], format: str = "auto", watch: Callable[[BinaryIO], BinaryIO] = lambda stream: stream
+) -> Iterator[Source]:
+    """The files at `paths`, folders walked; see `rag.readers` for formats. `watch` is given each file as it is opened, and
+    may put a stream in front of it that tells how far the reading is."""
     for file in readers.walk(paths):
-        yield Source(str(file.path), partial(readers.read, file.path, format), file.named)
+        yield Source(str(file.path), partial(readers.read, file.path, format, watch), file.named)
 
 
-def count_papers(sources: Iterable[Source]) -> int:
-    """How many records the sources hold: reads them once, without cleaning or embedding, to tell how long an ingest will take."""
-    return sum(isinstance(item, RawPaper) for source in sources for item in readable(source, Tally()))
+def bytes_in(paths: Sequence[Path]) -> int:
+    """The size of the files at `paths`, folders walked: what an ingest has to read."""
+    return sum(file.path.stat().st_size for file in readers.walk(paths) if file.path.exists())
 
 
 def commit_batch(catalogue: Catalogue, models: Models, records: Sequence[Record], tally: Tally) -> Commit:

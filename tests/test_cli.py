@@ -135,6 +135,27 @@ def test_ingest_of_nothing_but_unreadable_files_ends_with_1_and_one_line(run: Ru
     assert ended.code == 1
     assert "No such file" in ended.err.splitlines()[-1]
     assert "Traceback" not in ended.err
+    assert (ended.out + ended.err).count("No such file") == 1
+
+
+def test_reasons_are_given_once_when_nothing_could_be_taken(run: Run, tmp_path: Path) -> None:
+    ended = run("ingest", tmp_path / "missing.txt", tmp_path / "absent.txt")
+    assert ended.code == 1
+    assert [(ended.out + ended.err).count(f"{name}.txt") for name in ("missing", "absent")] == [1, 1]
+    assert ended.err.splitlines()[-1] == "footnote: nothing could be taken: the reasons are listed above"
+
+
+def test_a_terminal_shows_how_far_an_ingest_is_in_what_it_has_read(run: Run, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    drawn = run("ingest", page).err
+    assert "2 papers" in drawn and "━" in drawn and "committed" not in drawn
+
+
+def test_records_that_were_known_are_told_from_papers_added(run: Run, page: Path) -> None:
+    again = page.with_name("again.txt")
+    again.write_text(page.read_text().partition("Weather · Rain")[0])
+    assert run("ingest", page, again).out == "3 records: 2 added, 1 known already; revision 1\n"
+    assert run("ingest", page).out == "2 records: 0 added, 2 known already; revision 1\n"
 
 
 def test_an_answer_in_json_is_one_line_and_keeps_its_promises(run: Run, filled: Path) -> None:
@@ -243,6 +264,12 @@ def test_search_finds_papers_best_first(run: Run, filled: Path) -> None:
     assert "LeMiCa" in found[0]["paper"]["abstract"]  # type: ignore[index]  # an object
     assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)  # type: ignore[type-var]
     assert len(found) == 3
+
+
+def test_a_search_that_a_filter_keeps_from_every_paper_says_why(run: Run, filled: Path) -> None:
+    ended = run("--data", filled, "search", "snow", "--venue", "ICML", "--year-min", "2020")
+    assert ended.code == 0 and ended.out.startswith("No paper here has a year or a venue, so none passes the filters;")
+    assert run("--data", filled, "search", "snow", "--venue", "ICML", "--json").out == ""
 
 
 def test_papers_are_listed_one_a_line_in_order_of_arrival(run: Run, filled: Path) -> None:

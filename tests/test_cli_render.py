@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console, RenderableType
 
-from rag.cli_render import brief, render_answer, render_found, render_paper, render_report, visible
+from rag.cli_render import brief, console, render_answer, render_found, render_paper, render_report, visible
 from rag.types import (
     Answer,
     AnswerSentence,
@@ -64,10 +64,10 @@ ANSWER = Answer(
 
 
 def shown(what: RenderableType, *, width: int = 80, colour: bool = False) -> str:
-    console = Console(file=io.StringIO(), width=width, force_terminal=colour, highlight=False, markup=False)
-    console.print(what)
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+    drawn = Console(file=io.StringIO(), width=width, force_terminal=colour, highlight=False, markup=False)
+    drawn.print(what)
+    assert isinstance(drawn.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in drawn.file.getvalue().splitlines())
 
 
 def test_an_answer_is_followed_by_who_where_when_link_and_quoted_words() -> None:
@@ -99,10 +99,39 @@ def test_a_sentence_its_source_does_not_bear_out_is_warned_of() -> None:
 
 
 def test_an_abstention_names_the_nearest_papers() -> None:
-    abstained = replace(ANSWER, status="not_in_corpus", text="Not in these papers.", sentences=(), citations=())
+    said = (sentence("Not in these papers. "), sentence("The nearest are: Frost et al. (“On snow”)."))
+    abstained = replace(ANSWER, status="not_in_corpus", text="".join(one.text for one in said), sentences=said, citations=())
     text = shown(render_answer(abstained))
     assert text.startswith("Not in these papers.\n\nNearest papers\np-0000001  Frost et al., 2024")
+    assert text.count("Frost") == 1
     assert "Nearest papers" not in shown(render_answer(ANSWER))
+
+
+def test_a_reply_that_names_no_paper_stands_alone() -> None:
+    reply = replace(ANSWER, status="not_in_corpus", text="You are welcome.", sentences=(), citations=(), papers=())
+    assert shown(render_answer(reply)) == "You are welcome."
+
+
+def test_quoted_words_and_titles_are_shown_without_their_markup() -> None:
+    quote = r"Snow is **white** at $10^{-3}$ for $\alpha \leq 2$ &amp; stays \emph{so}."
+    paper = replace(SNOW, title=r"On {S}now at $\alpha$", abstract=quote)
+    evidence = Evidence(1, 0, len(quote), quote, 0.9)
+    answer = replace(ANSWER, citations=(Citation(1, paper, quote, 0, len(quote)),), sentences=(sentence("So [1].", evidence),))
+    text = shown(render_answer(answer), width=100)
+    assert "“Snow is white at 10^-3 for α ≤ 2 & stays so.”" in text and "On Snow at α\n" in text
+    found = IndexedPaper(paper, quote, (Sentence(0, len(quote), quote),))
+    assert "Snow is white at 10^-3" in shown(render_found([Retrieved(found, 0.8, 0.5, 0.5, (0.7,))]), width=100)
+    assert "“On Snow" not in shown(brief(paper)) and "On Snow at α" in shown(brief(paper))
+
+
+def test_lines_are_not_filled_up_where_they_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    kept = io.StringIO()
+    monkeypatch.setattr("sys.stdout", kept)
+    console().print(render_answer(ANSWER), end="")
+    console().print("x  y")
+    assert "\n[1]  On snow\n" in kept.getvalue() and kept.getvalue().endswith("x  y\n")
+    assert all(line == line.rstrip() for line in kept.getvalue().splitlines())
 
 
 def test_a_list_item_hangs_from_its_dash() -> None:
@@ -147,7 +176,7 @@ def test_search_shows_the_sentence_nearest_to_the_question() -> None:
 def test_a_report_gives_reasons_and_says_when_the_indexes_lag_behind() -> None:
     rejected = tuple(Rejected("a.json", f"line {line}", "no abstract") for line in range(30))
     text = shown(render_report(IngestReport(2, 1, 0, (Rejected("b.md", "", "no papers"),), rejected, 7, False, {})))
-    assert "2 added, 1 merged, 0 unchanged; revision 7" in text
+    assert "3 records: 2 added, 1 merged into one known; revision 7" in text
     assert "not caught up" in text
     assert "  b.md: no papers" in text
     assert "Rejected 30:\n  a.json, line 0: no abstract" in text

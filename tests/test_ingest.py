@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from rag.catalogue import Catalogue
 from rag.database import Database, open_database, sqlite_url
 from rag.errors import CatalogueUnavailable, UnreadableFile
 from rag.identity import read_record
-from rag.ingest import BATCH, Models, Source, Step, count_papers, embed_missing, files, ingest
+from rag.ingest import BATCH, Models, Source, Step, bytes_in, embed_missing, files, ingest
 from rag.passages import texts_to_embed
 from rag.types import Filters, RawPaper, Rejected, Vectors
 from tests.shelf_of_papers import HashEmbedder, commit, raw_paper
@@ -160,13 +161,21 @@ def test_nothing_at_all_is_a_report_of_zeros(catalogue: Catalogue) -> None:
     assert (report.added, report.merged, report.unchanged, report.revision, report.rejected) == (0, 0, 0, 0, ())
 
 
-def test_files_and_folders_become_sources_that_can_be_read_twice(tmp_path: Path, catalogue: Catalogue) -> None:
+def test_files_and_folders_become_sources_that_can_be_watched(tmp_path: Path, catalogue: Catalogue) -> None:
     folder = tmp_path / "dumps"
     folder.mkdir()
     (folder / "a.txt").write_text(PAGE.format(raw_paper("a").abstract * 3))
     (folder / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0" * 100)
-    assert count_papers(files([folder])) == 1
-    report = ingest(catalogue, Models(HashEmbedder()), files([folder, tmp_path / "missing.txt"]))
+    size = bytes_in([folder, tmp_path / "missing.txt"])
+    assert size == (folder / "a.txt").stat().st_size + 400
+    opened: list[BinaryIO] = []
+
+    def watch(stream: BinaryIO) -> BinaryIO:
+        opened.append(stream)
+        return stream
+
+    report = ingest(catalogue, Models(HashEmbedder()), files([folder, tmp_path / "missing.txt"], watch=watch))
+    assert [Path(stream.name).name for stream in opened] == ["a.txt", "photo.jpg"]
     assert report.added == 1
     assert [Path(skipped.source).name for skipped in report.skipped] == ["photo.jpg"]
     assert [Path(rejected.source).name for rejected in report.rejected] == ["missing.txt"]

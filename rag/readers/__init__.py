@@ -67,18 +67,20 @@ def walk(paths: Sequence[Path]) -> Iterator[SourceFile]:
             yield SourceFile(path, named=True)
 
 
-def read(path: Path, format: str = "auto") -> Iterator[RawPaper | Rejected]:
+def read(
+    path: Path, format: str = "auto", watch: Callable[[BinaryIO], BinaryIO] = lambda stream: stream
+) -> Iterator[RawPaper | Rejected]:
     """The papers of a file as they stand in it, one after the other; gz is unpacked.
 
-    `format` is one of FORMATS. Raises UnreadableFile, before the first item, when the file is missing, empty, damaged from the
-    start, or in none of the formats.
+    `format` is one of FORMATS; `watch` may put a stream of its own, that tells how far the file was read, in front of it. Raises
+    UnreadableFile, before the first item, when the file is missing, empty, damaged from the start, or in none of the formats.
     """
     try:
         stream = path.open("rb")
     except OSError as error:
         raise UnreadableFile(f"{path}: {error.strerror or error}") from error
     with stream:
-        yield from read_stream(stream, str(path), format)
+        yield from read_stream(watch(stream), str(path), format)
 
 
 def read_stream(stream: BinaryIO, name: str, format: str = "auto") -> Iterator[RawPaper | Rejected]:
