@@ -21,7 +21,7 @@ from rag.scripts import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Status, Turn, Vectors
 from rag.word_vectors import WordVectors
 
-AT_ONCE = 4
+AT_ONCE = 2
 """Drafts made at the same time; each takes tens of milliseconds of one core, which would hold up all else on the event loop."""
 
 MOST_SENTENCES = 4

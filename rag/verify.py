@@ -38,7 +38,7 @@ from rag.spelling import is_english
 from rag.text import clean
 from rag.types import Drafted, Evidence, IndexedPaper, Retrieved, Support, Vectors, Verdict
 
-AT_ONCE = 4
+AT_ONCE = 2
 """Sentences checked at the same time; each takes a few milliseconds of one core."""
 
 MOST_QUOTED = 3

@@ -43,6 +43,9 @@ SET_LIMIT = 1000
 AT_ONCE = 64
 """Questions whose queries are kept, since each is searched by several times."""
 
+TEXTS = 256
+"""Texts whose weights are kept: a draft looks at the same few papers, sentence by sentence, up to six times."""
+
 WRITER_MEMORY = 64_000_000
 
 
@@ -99,6 +102,7 @@ class TantivyIndex:
         self._vocabulary = (-1, Vocabulary([]))
         self._generation = 0
         self._queries = lru_cache(maxsize=AT_ONCE)(self._new_query)
+        self._weights = lru_cache(maxsize=TEXTS)(self._new_weights)
 
     @_explained()
     def count(self) -> int:
@@ -155,6 +159,10 @@ class TantivyIndex:
         """The content terms of `text` as indexed (stemmed, no stop words), in order, each with its inverse document frequency
         ln(1 + (N - n + 0.5) / (n + 0.5)) for n of N papers that hold it in title or abstract (Robertson and Sparck Jones, as
         Lucene and Tantivy have it); a term that occurs nowhere has the highest."""
+        return self._weights(text, self._generation)
+
+    def _new_weights(self, text: str, generation: int) -> Mapping[str, float]:
+        """Good for this `generation` of papers."""
         searcher = self._index.searcher()
         papers = searcher.num_docs
         held = {term: min(papers, searcher.doc_freq("whole", term)) for term in _prose().analyze(asked(text))[:MAX_TERMS]}

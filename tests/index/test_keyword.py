@@ -143,6 +143,8 @@ def test_rarer_words_weigh_more_and_words_that_only_ask_nothing(index: TantivyIn
     assert list(weights) == ["bird", "garden", "volcano"]
     assert weights["bird"] < weights["garden"] < weights["volcano"]
     assert weights["garden"] == pytest.approx(math.log(1 + 5.5 / 1.5))
+    index.apply([indexed("paper-garden", "Another garden.")], [])
+    assert index.weights("What do birds show of gardens and volcanoes?")["garden"] == pytest.approx(math.log(1 + 5.5 / 2.5))
 
 
 def test_applying_twice_holds_each_paper_once(index: TantivyIndex) -> None:
