@@ -186,4 +186,4 @@ def _with_what_follows(text: str, end: int, whole: bool) -> int | None:
 
 def _is_ended(text: str) -> bool:
     """Whether a sentence with its markers has come to its full stop."""
-    return re.search(rf"[{STOPS}][{re.escape(CLOSERS)}]*\s*$", text) is not None
+    return re.search(rf"[{STOPS}][{re.escape(CLOSERS)}]*(?:[ \t]*(?:\[\d+\])+)?\s*$", text) is not None

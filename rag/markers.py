@@ -33,8 +33,16 @@ _LINK_TEXT = re.compile(r"\[[^\[\]\n]*\]")
 _OPENER = re.compile(r"[`$\\\[［【]")
 _CLOSING = {"[": "]", "［": "］", "【": "】"}
 
+_RANGE = re.compile(r"[-–—~]|[ \t]+(?:to|through)[ \t]+|[ \t]*[至到][ \t]*")
+_RANGE_BEGUN = re.compile(r"(?:[-–—~]|[ \t]*[至到][ \t]*|[ \t]+(?:t|to[ \t]*|th|thr|thro|throu|throug|through[ \t]*)?)?")
+"""Between two markers that are the ends of a range (`[1]–[3]`), and how that begins."""
+_MOST_IN_RANGE = 20
+
 _MARK = re.compile(f"[{MARKS}]")
 _RUN = re.compile(rf"[ \t]*(?:[(（][ \t]*{RUN_OF_MARKS}[ \t]*[)）]|{RUN_OF_MARKS})")
+_QUOTES = '"”»」』'
+_IN_QUOTES = re.compile(rf"[ \t]*([(（][ \t]*{RUN_OF_MARKS}[ \t]*[)）]|{RUN_OF_MARKS})([{STOPS}]*)((?:[{_QUOTES}]|’(?!\w))+)")
+"""Markers that stand inside a quotation, at its end."""
 _AFTER_STOP = re.compile(rf"(?:[ \t]*([{MARKS}]))?([{STOPS}]+[{re.escape(CLOSERS)}]*)[ \t]*([{MARKS}])[{STOPS}]*(?=\s*$)")
 _SPACE_AFTER_OPENING = re.compile(rf"(?:(?<=[(（\[{{“\n])|^)[ ](?=[{MARKS}])")
 _MARK_THEN_WORD = re.compile(rf"(?<=[{MARKS}])(?=[A-Za-z0-9])")
@@ -97,9 +105,40 @@ class Masked:
             return end, self._left_alone(self._raw[start:end])
         marker = _MARKER.match(self._raw, start)
         if marker:
-            return marker.end(), self.mark(_read_numbers(marker[0])) if _is_citation(marker[0]) else self._left_alone(marker[0])
+            return self._marker(marker, whole)
         width = 2 if self._raw[start] == "\\" else _run_length(self._raw, start) if self._raw[start] == "`" else 1
         return min(start + width, len(self._raw)), self._raw[start : start + width]
+
+    def _marker(self, marker: re.Match[str], whole: bool) -> tuple[int, str]:
+        """The same for what begins with a marker, which may be the first end of a range."""
+        numbers = _read_numbers(marker[0])
+        if not _is_citation(marker[0]):
+            return marker.end(), self._left_alone(marker[0])
+        if len(numbers) > 1:
+            return marker.end(), self.mark(numbers)
+        end, last = self._end_of_range(marker.end(), whole)
+        if end == _UNKNOWN:
+            return _UNKNOWN, ""
+        in_order = numbers[0] < last <= numbers[0] + _MOST_IN_RANGE
+        return (end, self.mark(range(numbers[0], last + 1))) if in_order else (marker.end(), self.mark(numbers))
+
+    def _end_of_range(self, start: int, whole: bool) -> tuple[int, int]:
+        """Where the second marker of a range ends whose first ends at `start`, and its number; `start` and 0 where there is none;
+        an end of _UNKNOWN where that depends on text yet to come."""
+        raw, nothing = self._raw, (start, 0)
+        between = _RANGE.match(raw, start)
+        at = between.end() if between else start
+        if between is None or at == len(raw):
+            begun = _RANGE_BEGUN.fullmatch(raw, start)
+            return (_UNKNOWN, 0) if begun and not whole else nothing
+        if raw[at] not in _CLOSING:
+            return nothing
+        link = _end_of_link(raw, at, whole)
+        marker = _MARKER.match(raw, at)
+        if link != at or marker is None:
+            return (_UNKNOWN, 0) if link == _UNKNOWN else nothing
+        numbers = _read_numbers(marker[0])
+        return (marker.end(), numbers[0]) if len(numbers) == 1 else nothing
 
     def _left_alone(self, text: str) -> str:
         if len(self._alone) == _MOST_ALONE:
@@ -196,7 +235,7 @@ def _read_numbers(marker: str) -> list[int]:
     numbers: list[int] = []
     for found in re.finditer(r"(\d+)(?:\s*[-–—~]\s*(\d+))?", marker.split("†")[0]):
         first, last = int(found[1]), int(found[2] or found[1])
-        numbers += range(first, last + 1) if first <= last <= first + 20 else (first, last)
+        numbers += range(first, last + 1) if first <= last <= first + _MOST_IN_RANGE else (first, last)
     return numbers
 
 
@@ -217,7 +256,7 @@ class Tidied(NamedTuple):
 def tidied(text: str, rename: Callable[[int], int | None]) -> Tidied:
     """`text` with every marker number replaced by what `rename` gives for it; where that is None, it is removed.
 
-    Markers stand before the full stop, one space before them, each number in brackets of its own and once in a run. Code,
+    Markers stand before the full stop and behind a closing quotation mark, one space before them, each number in brackets of its own and once in a run. Code,
     mathematics and links stay as they are. Tidying twice changes nothing.
     """
     masked = Masked()
@@ -231,12 +270,22 @@ def tidied(text: str, rename: Callable[[int], int | None]) -> Tidied:
         removed += len(numbers) - len(kept)
         return f" {masked.mark(kept)}" if kept else ""
 
+    content = _IN_QUOTES.sub(lambda found: _ending(f"{found[2]}{found[3]}", found[1]), content)
     content = _RUN.sub(renamed, content)
-    content = _AFTER_STOP.sub(lambda found: f" {_merged(masked, (found[1] or '') + found[3])}{found[2]}", content)
+    content = _AFTER_STOP.sub(lambda found: _ending(found[2], _merged(masked, (found[1] or "") + found[3])), content)
     content = _SPACE_AFTER_OPENING.sub("", content)
     content = _MARK_THEN_WORD.sub(" ", content)
     markers = dict.fromkeys(number for mark in _MARK.findall(content) for number in masked.numbers(mark))
     return Tidied(masked.written(content), tuple(markers), removed)
+
+
+def _ending(stops: str, marks: str) -> str:
+    """The end of a sentence with its markers: before its full stop, behind a quotation that it closes with (`“… works” [1].`)."""
+    closers = stops.lstrip(STOPS)
+    stop = stops[: len(stops) - len(closers)]
+    if not any(quote in closers for quote in f"{_QUOTES}’"):
+        return f" {marks}{stop}{closers}"
+    return f"{closers} {marks}{stop}" if stop in ("", ".", "。") else f"{stop}{closers} {marks}"
 
 
 def _merged(masked: Masked, marks: str) -> str:

@@ -54,6 +54,10 @@ SENTENCES = [
     ("  \n It works [1].  \n", ["It works [1]."]),
     ("It works [1].\n\n---\n", ["It works [1].\n\n"]),
     ("It works [1].Next one.", ["It works [1]. ", "Next one."]),
+    ('They are "experts [1]." Next one [2].', ['They are "experts" [1]. ', "Next one [2]."]),
+    ("They say “it works.” [1] Next one.", ["They say “it works” [1]. ", "Next one."]),
+    ("“Does it work [1]?” Next one [2].", ["“Does it work?” [1] ", "Next one [2]."]),
+    ("It works [1]–[3]. Next one [1] to [2].", ["It works [1][2][3]. ", "Next one [1][2]."]),
 ]
 
 
@@ -104,7 +108,10 @@ def test_a_sentence_is_given_as_soon_as_the_next_one_begins() -> None:
 
 @pytest.mark.parametrize(
     "unfinished",
-    ["It works [1", "It works [", "It works [[1]", "It works【1†sou", "It works (", "It works [1]. See [2](http://x"],
+    [
+        *("It works [1", "It works [", "It works [[1]", "It works【1†sou", "It works (", "It works [1]. See [2](http://x"),
+        *("It works [1]", "It works [1]–", "It works [1] to ", "It works [1] t", "It works [1]–[", "It works [1]–[3"),
+    ],
 )
 def test_no_unfinished_marker_is_given(unfinished: str) -> None:
     given_so_far = MarkerFilter(3).feed(unfinished)
@@ -115,6 +122,7 @@ def test_an_answer_that_was_cut_off_ends_with_its_last_whole_sentence() -> None:
     assert texts("It works [1]. It is fast [2]. And it is", cut=True) == ["It works [1]. ", "It is fast [2]. "]
     assert texts("It works [1]. It is fast [2].", cut=True) == ["It works [1]. ", "It is fast [2]."]
     assert texts("It works", cut=True) == []
+    assert texts("“Does it work [1]?” And", cut=True) == ["“Does it work?” [1] "]
 
 
 @given(model_texts, st.data())
