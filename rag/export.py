@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 
 from rag.errors import InputError
+from rag.field_answers import OPENING_LENGTH, opening_words
+from rag.text import clean
 from rag.types import Paper, surname
 from rag.wire import JsonObject, paper_to_json, to_line
 
@@ -41,6 +43,12 @@ def export(papers: Iterable[Paper], form: str) -> Iterator[str]:
     return FORMS[form](papers)
 
 
+def title_of(paper: Paper) -> str:
+    """The title; without one how the abstract begins, in square brackets, by which libraries mark a title they supplied: a
+    reference of authors alone is found neither by its reader nor in a reference manager's list."""
+    return paper.title or f"[{opening_words(clean(paper.abstract[: 4 * OPENING_LENGTH]).text)}]"
+
+
 def to_bibtex(papers: Iterable[Paper]) -> Iterator[str]:
     """BibTeX in UTF-8, TeX's special characters escaped, `$…$` kept, each key used once."""
     used: set[str] = set()
@@ -54,7 +62,7 @@ def to_bibtex(papers: Iterable[Paper]) -> Iterator[str]:
 def bibtex_fields(paper: Paper) -> Iterator[tuple[str, str]]:
     """Names and escaped values, empty ones included."""
     yield "author", " and ".join([*map(bibtex_name, paper.authors), *(["others"] if paper.authors_truncated else [])])
-    yield "title", f"{{{bibtex_text(paper.title)}}}" if paper.title else ""
+    yield "title", f"{{{bibtex_text(title_of(paper))}}}"
     yield "year", str(paper.year or "")
     yield "howpublished", bibtex_text(paper.venue or "")
     yield "doi", plain_braces(paper.doi or "")
@@ -129,7 +137,7 @@ def ris_fields(paper: Paper) -> Iterator[tuple[str, str]]:
     yield "ID", paper.paper_id
     yield from (("AU", author) for author in paper.authors)
     yield "AU", "et al." if paper.authors_truncated else ""
-    yield "TI", paper.title or ""
+    yield "TI", title_of(paper)
     yield "PY", str(paper.year or "")
     yield "T2", paper.venue or ""
     yield "DO", paper.doi or ""
@@ -155,7 +163,7 @@ def csl_item(paper: Paper) -> JsonObject:
     item: JsonObject = {
         "id": paper.paper_id,
         "type": "article",
-        "title": paper.title,
+        "title": title_of(paper),
         "author": authors,
         "issued": {"date-parts": [[paper.year]]} if paper.year else None,
         "container-title": paper.venue,

@@ -53,15 +53,14 @@ def field_of(paper: Paper, intent: Intent, language: str) -> str:
 def known_by(found: Retrieved) -> str:
     """What a reader knows a paper by: its title, else how its abstract begins, in quotation marks."""
     title = found.paper.title
-    return f"“{in_round_brackets(clean(title).text if title else cut_at_word(found.found.text, OPENING_LENGTH))}”"
+    return f"“{in_round_brackets(clean(title).text if title else opening_words(found.found.text))}”"
 
 
-def cut_at_word(text: str, limit: int) -> str:
-    """`text` in at most `limit` characters, cut behind a word."""
-    if len(text) <= limit:
-        return text
-    whole, space, _ = cut(text, limit).rpartition(" ")
-    return f"{whole.rstrip(' ,;:')}…" if space else cut(text, limit)
+def opening_words(text: str) -> str:
+    """The first OPENING_LENGTH characters of a text, cut behind a word."""
+    begun = cut(text, OPENING_LENGTH)
+    whole, space, _ = begun.rpartition(" ")
+    return f"{whole.rstrip(' ,;:')}…" if space and begun != text else begun
 
 
 def joined(names: Sequence[str], truncated: bool, language: str) -> str:

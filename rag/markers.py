@@ -256,8 +256,8 @@ class Tidied(NamedTuple):
 def tidied(text: str, rename: Callable[[int], int | None]) -> Tidied:
     """`text` with every marker number replaced by what `rename` gives for it; where that is None, it is removed.
 
-    Markers stand before the full stop and behind a closing quotation mark, one space before them, each number in brackets of its own
-    and once in a run. Code, mathematics and links stay as they are. Tidying twice changes nothing.
+    Markers stand before the full stop and behind a closing quotation mark, one space before them, each number in brackets of its
+    own and once in a run. Code, mathematics and links stay as they are. Tidying twice changes nothing.
     """
     masked = Masked()
     content = masked.feed(text, whole=True)

@@ -63,7 +63,12 @@ def test_bibtex_keys_are_telling_and_unique() -> None:
 def test_no_text_can_break_out_of_its_bibtex_field(title: str, abstract: str) -> None:
     entries = bibtex(Paper("p-0000001", abstract, title=title), BARE)
     assert [entry["ID"] for entry in entries] == ["p-0000001", "p-0000002"]
-    assert entries[1] == {"ENTRYTYPE": "misc", "ID": "p-0000002", "abstract": "Only an abstract."}
+    assert entries[1] == {
+        "ENTRYTYPE": "misc",
+        "ID": "p-0000002",
+        "title": "{[Only an abstract.]}",
+        "abstract": "Only an abstract.",
+    }
 
 
 def test_ris_is_read_back_with_every_author_in_order() -> None:
@@ -71,7 +76,12 @@ def test_ris_is_read_back_with_every_author_in_order() -> None:
     assert snow["authors"] == ["Ada Frost", "Melt, Bo", "周欣", "Smith and Sons", "et al."]
     assert (snow["title"], snow["year"], snow["secondary_title"]) == ("On_snow #1", "2024", "Journal of R&D")
     assert (snow["doi"], snow["urls"], snow["keywords"]) == (SNOW.doi, [SNOW.url], ["ice", "cold"])
-    assert bare == {"type_of_reference": "GEN", "id": "p-0000002", "abstract": "Only an abstract."}
+    assert bare == {
+        "type_of_reference": "GEN",
+        "id": "p-0000002",
+        "title": "[Only an abstract.]",
+        "abstract": "Only an abstract.",
+    }
 
 
 def test_a_line_break_in_an_abstract_does_not_break_ris() -> None:
@@ -84,7 +94,18 @@ def test_csl_names_are_split_only_where_the_name_shows_how() -> None:
     assert item["author"][:3] == [{"family": "Frost", "given": "Ada"}, {"family": "Melt", "given": "Bo"}, {"literal": "周欣"}]
     assert item["author"][-1] == {"literal": "et al."}
     assert item["issued"] == {"date-parts": [[2024]]}
-    assert bare == {"id": "p-0000002", "type": "article", "abstract": "Only an abstract."}
+    assert bare == {"id": "p-0000002", "type": "article", "title": "[Only an abstract.]", "abstract": "Only an abstract."}
+
+
+def test_a_paper_without_a_title_goes_by_its_first_words_read_and_whole() -> None:
+    paper = Paper(
+        "p-0000001", r"We present **LeMiCa**, a $\gamma$-discounted, training-free and efficient acceleration framework for it."
+    )
+    title = "[We present LeMiCa, a γ-discounted, training-free and efficient…]"
+    assert bibtex(paper)[0]["title"] == f"{{{title}}}"
+    assert rispy.loads("".join(export([paper], "ris")))[0]["title"] == title
+    assert json.loads("".join(export([paper], "csl-json")))[0]["title"] == title
+    assert json.loads("".join(export([paper], "jsonl")))["title"] is None
 
 
 def test_json_lines_hold_one_paper_a_line_with_its_keywords() -> None:
