@@ -99,7 +99,7 @@ def open_bot(context: Context, settings: Settings) -> tuple[Bot, AsyncApp]:
     if not token:
         raise SettingsError("FOOTNOTE_SLACK_BOT_TOKEN is needed too: the token that begins with xoxb-.")
     chat = SlackChat(token, settings.slack_api_url)
-    bot = Bot(context, chat, channel_ids(settings.slack_channels))
+    bot = Bot(context, chat, channel_ids(settings.slack_channels), stream=settings.slack_stream)
     return bot, listening(bot, token, settings.slack_api_url)
 
 

@@ -6,7 +6,6 @@ Slack takes 12,000 characters of Markdown, 3,000 a section, 50 blocks and about 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,9 +30,6 @@ MOST_PARTS = 4
 QUOTE = 300
 QUOTES = 3
 NEAREST = 3
-IN_OUR_NETWORK = re.compile(r"\s*\([^()]*://[^()]*\)")
-"""The part of a notice that names a server of ours, which is for those who run it and not for a channel."""
-
 WARN_OF = ("mismatch", "number_mismatch", "uncited")
 
 RATE = "footnote_rate"
@@ -47,26 +43,56 @@ class Message:
     blocks: tuple[JsonObject, ...] = ()
 
 
-def answer_messages(answer: Answer, owner: str) -> list[Message]:
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is said to a question: the messages, and of an answer its text as well (safe Markdown) and the blocks below it."""
+
+    messages: tuple[Message, ...]
+    body: str = ""
+    below: tuple[JsonObject, ...] = ()
+
+
+def answer_reply(answer: Answer, owner: str) -> Reply:
     """An answer in one message, more where it is long. `owner` is whose answer it is in the journal, for the buttons."""
-    first, *rest = packed(answer_blocks(answer, owner))
-    return [Message(safe_cut(answer.text, FALLBACK), first), *(Message(say.REST, blocks) for blocks in rest)]
+    text = "".join(map(with_warning, answer.sentences)) or answer.text
+    return reply_of(text, tuple(blocks_below(answer, owner)), answer.text)
 
 
-def answer_blocks(answer: Answer, owner: str) -> Iterator[JsonObject]:
-    """The blocks from top to bottom."""
-    parts = split(safe_markdown("".join(map(with_warning, answer.sentences)) or answer.text), MARKDOWN)
+def broken_off(text: str, sentence: str) -> Reply:
+    """Of an answer what was said so far, and why no more of it comes."""
+    return reply_of(text, (section(f"⚠ {sentence}"),), f"{text} … {sentence}")
+
+
+def reply_of(text: str, below: tuple[JsonObject, ...], plain: str) -> Reply:
+    """Markdown and the blocks below it; `plain` is for where blocks are not shown."""
+    body = safe_markdown(text)
+    first, *rest = packed([*text_blocks(body), *below])
+    return Reply((Message(safe_cut(plain, FALLBACK), first), *going_on(rest)), body, below)
+
+
+def going_on(parts: Iterable[tuple[JsonObject, ...]]) -> Iterator[Message]:
+    """The messages after the first."""
+    return (Message(say.REST, blocks) for blocks in parts)
+
+
+def text_blocks(body: str) -> Iterator[JsonObject]:
+    """Safe Markdown in blocks, shortened where it would fill too many messages."""
+    parts = split(body, MARKDOWN)
     for part in parts[:MOST_PARTS]:
         yield {"type": "markdown", "text": part}
     if len(parts) > MOST_PARTS:
         yield context(say.SHORTENED)
+
+
+def blocks_below(answer: Answer, owner: str) -> Iterator[JsonObject]:
+    """What stands below the text: footnotes, or the nearest papers; a notice; buttons."""
     for citation in answer.citations:
         yield section(footnote(citation, answer.sentences))
     nearest = [one.paper for one in answer.papers[:NEAREST] if paper_url(one.paper)] if answer.status == "not_in_corpus" else []
     if nearest:
         yield section("\n".join(["*Nearest papers*", *(f"• {described(paper)}" for paper in nearest)]))
     if answer.notice:
-        yield context(safe_cut(IN_OUR_NETWORK.sub("", answer.notice), FALLBACK))
+        yield context(safe_cut(answer.notice, FALLBACK))
     yield buttons(f"{owner} {answer.answer_id}")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from api import slack_sentences as say
@@ -15,10 +15,12 @@ from api.context import Context
 from api.lifecycle import Lifecycle
 from api.limits import Generations
 from api.slack_answers import Answers
-from api.slack_blocks import Message, asked_message, beginning
+from api.slack_blocks import Message, Reply, asked_message
 from api.slack_chat import Chat, Refused, Show
+from api.slack_delivery import Delivery, Whole, show
 from api.slack_events import Asked, Click, Command, Place
 from api.slack_queue import Fuse, JobQueue
+from api.slack_stream import STREAMS_A_MINUTE, Streamed
 
 log = logging.getLogger(__name__)
 
@@ -37,15 +39,18 @@ DRAIN_SECONDS = 18.0
 
 
 class Bot:
-    """Hears, answers, and is told what people think of it. `channels` are those it may answer in; none means all."""
+    """Hears, answers, and is told what people think of it. `channels` are those it may answer in; none means all. With `stream`
+    answers appear sentence by sentence."""
 
-    def __init__(self, the: Context, chat: Chat, channels: Collection[str] = ()) -> None:
+    def __init__(self, the: Context, chat: Chat, channels: Collection[str] = (), *, stream: bool = False) -> None:
         self.the = for_slack(the)
         self._server = the.lifecycle
         self.chat = chat
         self.answers = Answers(self.the, chat)
         self.channels = channels
+        self.stream = stream
         self.fuse = Fuse(MOST_A_MINUTE)
+        self.streams = Fuse(STREAMS_A_MINUTE)
         self.questions = JobQueue(WAITING, WORKERS)
         self.errands = JobQueue(ERRANDS, 4)
 
@@ -67,16 +72,22 @@ class Bot:
 
     def hear(self, asked: Asked) -> None:
         """Takes a question; at once."""
-        if not self.questions.offer(Question(self, asked)):
+        question = Question(self, asked)
+        if not self.questions.offer(question):
             self._run_errand(partial(self._turn_away, asked))
+        elif ahead := self.questions.ahead:
+            self.errands.offer(Errand(partial(question.announce, ahead)))
 
     def command(self, command: Command) -> str | None:
-        """Takes a question asked by a slash command; at once. What to tell the one who asked if it cannot be taken."""
+        """Takes a question asked by a slash command; at once. What to tell the one who asked: that it cannot be taken, or has to
+        wait."""
         if not command.text:
             return say.WANTED
         if not self.allowed(command.channel):
             return say.NOT_HERE
-        return None if self.questions.offer(CommandQuestion(self, command)) else say.FULL
+        if not self.questions.offer(CommandQuestion(self, command)):
+            return say.FULL
+        return say.patience(self.questions.ahead) if self.questions.ahead else None
 
     def click(self, click: Click) -> None:
         """Takes a verdict; at once."""
@@ -94,42 +105,50 @@ class Bot:
             log.exception("not known whether a question was answered before")
             return True
 
-    async def answer(self, asked: Asked, show: Show | None = None) -> None:
+    async def answer(self, asked: Asked, delivery: Delivery) -> None:
         """Answers a question where it was asked."""
         place = asked.place
         admission = self.fuse.admit(fuse_key(asked))
-        if admission == "drop":
-            return
         if admission == "tell":
-            await self.show([Message(say.SLOWLY)], self.in_thread(place))
-        elif not self.allowed(place.channel):
+            await self.tell(place, say.SLOWLY)
+        elif admission == "go" and not self.allowed(place.channel):
             await self.whisper(place, asked.user, say.NOT_HERE)
-        else:
-            messages, _ = await asyncio.gather(self.answers.messages(asked), self.chat.show_work(place.channel, place.thread))
-            await self.show(messages, show or self.in_thread(place))
+        elif admission == "go":
+            reply, _ = await asyncio.gather(self._reply(asked, delivery), self._show_progress(place, delivery))
+            await delivery.finish(reply)
+
+    async def _reply(self, asked: Asked, delivery: Delivery) -> Reply:
+        try:
+            return await self.answers.reply(asked, delivery.add)
+        finally:
+            delivery.end()
+
+    async def _show_progress(self, place: Place, delivery: Delivery) -> None:
+        """The status first: Slack takes it away with the first sentence."""
+        await self.chat.show_work(place, say.WORKING)
+        await delivery.flow()
+
+    def delivery(self, place: Place, user: str) -> Delivery:
+        """How the answer to a user's question gets into its thread."""
+        post = self.in_thread(place)
+        if not self.stream:
+            return Whole(post)
+        return Streamed(self.chat, place, user, post, lambda: self.streams.admit(place.team) == "go")
 
     def in_thread(self, place: Place) -> Show:
         """Posts to a thread."""
         return partial(self.chat.post, place.channel, place.thread)
 
-    async def show(self, messages: Sequence[Message], show: Show) -> None:
-        """Shows messages in order; of one that Slack refuses, its beginning."""
-        for message in messages:
-            try:
-                await show(message)
-            except Refused as refused:
-                log.warning("Slack refused a message: %s", refused)
-                try:
-                    await show(beginning(message, str(refused)))
-                except Refused as again:
-                    log.error("Slack refused to show why: %s", again)
+    async def tell(self, place: Place, sentence: str) -> None:
+        """Says a sentence in a thread."""
+        await show([Message(sentence)], self.in_thread(place))
 
     async def whisper(self, place: Place, user: str, text: str) -> None:
         """Tells one person, or the thread if that cannot be."""
         try:
             await self.chat.whisper(place.channel, place.thread, user, text)
         except Refused:
-            await self.show([Message(text)], self.in_thread(place))
+            await self.tell(place, text)
 
     async def _rate(self, click: Click) -> None:
         owner, _, answer_id = click.value.rpartition(" ")
@@ -145,7 +164,7 @@ class Bot:
     async def _turn_away(self, asked: Asked) -> None:
         """Says that the queue is full, once a question."""
         if await self.is_first(asked):
-            await self.show([Message(say.FULL)], self.in_thread(asked.place))
+            await self.tell(asked.place, say.FULL)
 
     def _run_errand(self, work: Callable[[], Awaitable[None]]) -> None:
         if not self.errands.offer(Errand(work)):
@@ -170,18 +189,33 @@ class Question:
 
     bot: Bot
     asked: Asked
-    begun: bool = False
+    delivery: Delivery | None = None
+    _first: asyncio.Task[bool] | None = None
+
+    async def announce(self, ahead: int) -> None:
+        """Shows that it has to wait for others."""
+        place = self.asked.place
+        if self.bot.allowed(place.channel) and await self.is_first() and not self.delivery:
+            await self.bot.chat.show_work(place, say.waiting(ahead))
 
     async def run(self) -> None:
         """Answers it, if it was not answered before."""
-        if await self.bot.is_first(self.asked):
-            self.begun = True
-            await self.bot.answer(self.asked)
+        if await self.is_first():
+            self.delivery = self.bot.delivery(self.asked.place, self.asked.user)
+            await self.bot.answer(self.asked, self.delivery)
 
     async def give_up(self) -> None:
         """Says that there is no time left."""
-        if self.begun or await self.bot.is_first(self.asked):
-            await self.bot.show([Message(say.RESTARTING)], self.bot.in_thread(self.asked.place))
+        if self.delivery:
+            await self.delivery.finish(Reply((Message(say.RESTARTING),)))
+        elif await self.is_first():
+            await self.bot.tell(self.asked.place, say.RESTARTING)
+
+    async def is_first(self) -> bool:
+        """Whether it was not asked before; of a question that comes twice only one is told so."""
+        if self._first is None:
+            self._first = asyncio.create_task(self.bot.is_first(self.asked))
+        return await asyncio.shield(self._first)
 
 
 @dataclass(eq=False)
@@ -190,22 +224,24 @@ class CommandQuestion:
 
     bot: Bot
     command: Command
+    delivery: Delivery = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.delivery = Whole(partial(self.bot.chat.reply, self.command.reply_to))
 
     async def run(self) -> None:
         """Answers it; by the command's own address where we may not post."""
         bot, asked = self.bot, self.command
-        try:
-            ts = await bot.chat.post(asked.channel, None, asked_message(asked.text))
-            show = None
-        except Refused:
-            ts = asked.trigger
-            show = partial(bot.chat.reply, asked.reply_to)
-        place = Place(asked.team, asked.channel, ts)
-        await bot.answer(Asked(place, asked.user, asked.text, ts, asked.trigger, in_thread=False), show)
+        place = Place(asked.team, asked.channel, asked.trigger)
+        with suppress(Refused):
+            place = replace(place, thread=await bot.chat.post(asked.channel, None, asked_message(asked.text)))
+            self.delivery = bot.delivery(place, asked.user)
+        question = Asked(place, asked.user, asked.text, place.thread, asked.trigger, in_thread=False)
+        await bot.answer(question, self.delivery)
 
     async def give_up(self) -> None:
         """Says that there is no time left."""
-        await self.bot.show([Message(say.RESTARTING)], partial(self.bot.chat.reply, self.command.reply_to))
+        await self.delivery.finish(Reply((Message(say.RESTARTING),)))
 
 
 @dataclass(eq=False)

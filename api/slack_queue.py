@@ -52,6 +52,11 @@ class JobQueue:
         self._waiting.put_nowait(job)
         return True
 
+    @property
+    def ahead(self) -> int:
+        """How many jobs have to end before the one taken last begins."""
+        return max(0, self._waiting.qsize() + len(self._running) - self._workers)
+
     async def drain(self, seconds: float) -> None:
         """Finishes what was taken; what is not done after `seconds` is given up, aloud."""
         self._open = False

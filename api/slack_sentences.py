@@ -9,6 +9,7 @@ from rag.errors import Busy, InputError, LLMRefused, LLMUnavailable, NotFound, U
 LONGEST = 900
 """Characters of a sentence that an error brings itself."""
 
+WORKING = "is reading the papers…"
 WANTED = "What would you like to know? Mention me with a question, or write `bib` for the papers cited in this thread."
 NO_BIB = "Nothing was cited in this thread yet."
 THANKS = {"up": "Thank you, noted as helpful.", "down": "Thank you, noted as not helpful."}
@@ -20,6 +21,7 @@ REFUSED = "Slack would not show the whole answer ({code}). It begins: "
 REST = "The answer goes on."
 REFUSED_REST = "Slack would not show the rest of the answer ({code})."
 SHORTENED = "_The answer was too long for Slack and was shortened here._"
+UNSHOWN = "There is an answer, but Slack will not show it here. Ask whoever runs Footnote."
 BROKEN = "Something broke here, and was logged. Ask again; if it happens again, tell whoever runs Footnote."
 
 SENTENCES: dict[type[BaseException], str] = {
@@ -32,6 +34,21 @@ SENTENCES: dict[type[BaseException], str] = {
     ApiError: FULL,
 }
 """What is said for an error, nearest class first; an InputError says itself what to do."""
+
+
+def waiting(ahead: int) -> str:
+    """A status, after the bot's name."""
+    return f"answers {counted(ahead)} before this one…"
+
+
+def patience(ahead: int) -> str:
+    """For the one who asked by a command."""
+    return f"Your question is taken; I answer {counted(ahead)} before it."
+
+
+def counted(questions: int) -> str:
+    """`1 other question`, `2 other questions`."""
+    return f"{questions} other question{'' if questions == 1 else 's'}"
 
 
 def sentence_of(error: BaseException) -> str:

@@ -7,7 +7,7 @@ escaped, addresses are shown as code (which Slack does not make a link of), Mark
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import quote, urldefrag, urlsplit
 
 from rag.types import Paper, cut
@@ -50,6 +50,30 @@ def safe_markdown(text: str) -> str:
         else:
             lines.append(line.replace("`", "'").translate(ESCAPES) if in_fence else safe_prose(line))
     return "\n".join([*lines, "```"] if in_fence else lines)
+
+
+def settled(sentences: Sequence[str], most: int) -> str:
+    """Safe Markdown of as many whole sentences as can be shown before the rest is known: none of them opens code that is not
+    closed yet. At most `most` bytes of UTF-8."""
+    for count in range(len(sentences), 0, -1):
+        text = "".join(sentences[:count])
+        if len(text) <= most and not is_open(text) and size(made := safe_markdown(text)) <= most:
+            return made
+    return ""
+
+
+def is_open(text: str) -> bool:
+    """Whether a fence, or in its last line a code span, may still be waiting for its end."""
+    fences = [fence for line in clean(text).split("\n") if (fence := FENCE.match(line))]
+    in_fence = False
+    for fence in fences:
+        in_fence = not in_fence or bool(fence[1])
+    return in_fence or text.rpartition("\n")[2].count("`") % 2 == 1
+
+
+def size(text: str) -> int:
+    """Bytes of UTF-8, of which Slack lets a message that streams have so many."""
+    return len(text.encode())
 
 
 def safe_line(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 
 from aiohttp import ClientConnectorError, ClientError
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -20,16 +20,27 @@ from api.slack_queue import Pace
 from api.slack_text import read_question
 from rag.doctor import Finding
 from rag.settings import Settings
+from rag.wire import JsonObject
 
 log = logging.getLogger(__name__)
 
 POST_SECONDS = 240.0
 """A post, with all the waiting that Slack asks for."""
 
+SCOPES = (
+    "app_mentions:read",
+    "channels:history",
+    "groups:history",
+    "im:history",
+    "mpim:history",
+    "chat:write",
+    "commands",
+)
+"""What the manifests ask for. Slack may install an app with fewer, and takes its token all the same."""
+
 TRIES = 6
 BRIEF_SECONDS = 5
 READ_MESSAGES = 100
-WORKING = "is reading the papers…"
 
 
 class SlackChat:
@@ -46,7 +57,7 @@ class SlackChat:
 
     async def post(self, channel: str, thread: str | None, message: Message) -> str:
         """Posts at the channel's pace, waiting when Slack asks for it. Raises Refused."""
-        async with self._pace.turn(channel):
+        async with self.turn(channel):
             with refusals():
                 async with asyncio.timeout(POST_SECONDS):
                     posted = await self._client.chat_postMessage(
@@ -73,10 +84,10 @@ class SlackChat:
             if said.status_code != 200:
                 raise Refused(said.body)
 
-    async def show_work(self, channel: str, thread: str) -> None:
+    async def show_work(self, place: Place, doing: str) -> None:
         """Slack takes it away with the next post, or after two minutes."""
         try:
-            await self._brief.assistant_threads_setStatus(channel_id=channel, thread_ts=thread, status=WORKING)
+            await self._brief.assistant_threads_setStatus(channel_id=place.channel, thread_ts=place.thread, status=doing)
         except (SlackClientError, ClientError, TimeoutError) as error:
             log.info("no status is shown: %s", error)
 
@@ -90,6 +101,46 @@ class SlackChat:
             log.info("a thread cannot be read: %s", error)
             return ()
 
+    def turn(self, channel: str) -> AbstractAsyncContextManager[None]:
+        """The channel's turn."""
+        return self._pace.turn(channel)
+
+    async def start(self, place: Place, user: str, text: str) -> str:
+        """Begins a stream, or raises Refused soon: the answer can still be posted. All of a stream goes in chunks, for Slack
+        takes the one form or the other from beginning to end."""
+        with refusals():
+            begun = await self._brief.chat_startStream(
+                channel=place.channel,
+                thread_ts=place.thread,
+                recipient_team_id=place.team,
+                recipient_user_id=user,
+                chunks=[chunk(text)],
+            )
+        return str(begun["ts"])
+
+    async def append(self, place: Place, ts: str, text: str) -> None:
+        """Adds to a stream, or raises Refused soon."""
+        with refusals():
+            await self._brief.chat_appendStream(channel=place.channel, ts=ts, chunks=[chunk(text)])
+
+    async def stop(self, place: Place, ts: str, text: str = "", blocks: Sequence[JsonObject] = ()) -> None:
+        """Ends a stream, waiting when Slack asks for it. Raises Refused."""
+        with refusals():
+            async with asyncio.timeout(POST_SECONDS):
+                chunks = [chunk(text)] if text.strip() else None
+                await self._client.chat_stopStream(channel=place.channel, ts=ts, chunks=chunks, blocks=list(blocks) or None)
+
+    async def update(self, place: Place, ts: str, message: Message) -> None:
+        """Edits a message, waiting when Slack asks for it. Raises Refused."""
+        with refusals():
+            async with asyncio.timeout(POST_SECONDS):
+                await self._client.chat_update(channel=place.channel, ts=ts, text=message.text, blocks=list(message.blocks))
+
+
+def chunk(text: str) -> JsonObject:
+    """A piece of a stream."""
+    return {"type": "markdown_text", "text": text}
+
 
 @contextmanager
 def refusals() -> Iterator[None]:
@@ -97,9 +148,16 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except SlackApiError as error:
-        raise Refused(str(error.response.get("error") or error.response.status_code)) from error
+        response = error.response
+        wait = seconds_of(response.headers.get("Retry-After")) if response.status_code == 429 else None
+        raise Refused(str(response.get("error") or response.status_code), wait) from error
     except (SlackClientError, ClientError, TimeoutError) as error:
         raise Refused(type(error).__name__) from error
+
+
+def seconds_of(retry_after: str | None) -> float:
+    """How long to wait; a second where Slack does not say."""
+    return float(retry_after) if retry_after and retry_after.isdecimal() else 1.0
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
@@ -124,4 +182,12 @@ async def token_found(part: str, token: str, prefix: str, method: str, base_url:
         return Finding(part, "broken", f"Slack says {error.response.get('error')}", f"check {name}")
     except (SlackClientError, ClientError, TimeoutError) as error:
         return Finding(part, "broken", f"Slack cannot be reached ({type(error).__name__})", "check FOOTNOTE_SLACK_API_URL")
+    granted = said.headers.get("X-OAuth-Scopes")
+    if (
+        method == "auth.test"
+        and granted
+        and (missing := [one for one in SCOPES if one not in granted.replace(" ", "").split(",")])
+    ):
+        todo = "add them under OAuth & Permissions (or paste the manifest again) and reinstall the app"
+        return Finding(part, "broken", f"it lacks the scopes {', '.join(missing)}", todo)
     return Finding(part, "works", f"accepted for {said['team']}" if said.get("team") else "accepted")

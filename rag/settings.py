@@ -52,6 +52,7 @@ class Settings(BaseSettings):
     slack_signing_secret: SecretStr = SecretStr("")
     slack_api_url: str = "https://slack.com/api/"
     slack_channels: str = ""
+    slack_stream: bool = False
 
 
 def read_settings(environment: Mapping[str, str] | None = None, **given: object) -> Settings:

@@ -1,7 +1,8 @@
 """A Slack that is as strict as the real one: over HTTP, and over a WebSocket for Socket Mode.
 
-It refuses what Slack refuses (sizes, unknown blocks, an unknown thread, two posts a second in a channel) and what must never
-reach Slack (raw mentions, links that are not our own footnotes), in every field.
+It refuses what Slack refuses (sizes, unknown blocks, an unknown thread, two posts a second in a channel, more calls a minute than
+a method's tier, edits of a stream, appends to none) and what must never reach Slack (raw mentions, links that are not our own
+footnotes), in every field.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import hmac
 import itertools
 import json
+import math
 import re
 import time
 from collections import defaultdict
@@ -28,6 +30,15 @@ OWN_LINK = re.compile(r"<https?://[^|<>\s]+\|[^<>|]*>")
 ADDRESS = re.compile(r"(?:://|www\.|mailto:)[^\s`]")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 BLOCK_TEXT = {"markdown": 12_000, "section": 3_000, "context": 3_000, "plain_text": 75}
+PER_MINUTE = {"chat.startStream": 20, "chat.stopStream": 20, "chat.appendStream": 100, "chat.update": 50}
+"""Calls of a method a minute, by Slack's tiers 2, 4 and 3."""
+
+PER_SECOND = {"chat.postMessage", "chat.startStream", "chat.appendStream"}
+"""Methods of which a channel takes one call a second: the first by Slack's reference, the others to be sure."""
+
+STREAM_BYTES = 10_600
+LOST = "lost"
+"""A fault: the call is done and its answer does not arrive."""
 
 Json = dict[str, Any]  # Any: JSON as it came
 
@@ -46,16 +57,21 @@ class Posted:
     text: str
     blocks: list[Json]
     at: float
+    pieces: list[str] = field(default_factory=list)
+    streaming: bool = False
+    edits: int = 0
 
     @property
     def shown(self) -> str:
         """Everything that can be read of it."""
-        return "\n".join(texts_of(self.blocks)) if self.blocks else self.text
+        read = ["".join(self.pieces), *texts_of(self.blocks)] if self.pieces else texts_of(self.blocks)
+        return "\n".join(read) if self.blocks or self.pieces else self.text
 
 
 @dataclass
 class FakeSlack:
-    """Takes Web API calls. `faults[method]` are errors for the next calls: an error code, or seconds of a 429."""
+    """Takes Web API calls. `faults[method]` are errors for the next calls: an error code, seconds of a 429, or LOST. A stream
+    dies after `stream_appends`; `delays[method]` are seconds that a call takes; `scopes` are the bot token's."""
 
     posted: list[Posted] = field(default_factory=list)
     whispered: list[Json] = field(default_factory=list)
@@ -65,11 +81,14 @@ class FakeSlack:
     faults: dict[str, list[str | int]] = field(default_factory=lambda: defaultdict(list))
     threads: dict[str, list[Json]] = field(default_factory=dict)
     not_in: set[str] = field(default_factory=set)
+    stream_appends: int = 1_000
+    delays: dict[str, float] = field(default_factory=dict)
+    scopes: str = ""
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     acks: list[Json] = field(default_factory=list)
     base: str = ""
     _count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _last_post: dict[str, float] = field(default_factory=dict)
+    _calls: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def new_ts(self) -> str:
         """A message's `ts`, unique and now."""
@@ -85,22 +104,38 @@ class FakeSlack:
         self.methods.append(method)
         sent = await request.json() if request.content_type == "application/json" else dict(await request.post())
         form = {**request.query, **sent}
-        if self.faults[method]:
-            fault = self.faults[method].pop(0)
-            if isinstance(fault, int):
-                limited = {"ok": False, "error": "ratelimited"}
-                return web.json_response(limited, status=429, headers={"Retry-After": str(fault)})
-            return web.json_response({"ok": False, "error": fault})
+        await asyncio.sleep(self.delays.get(method, 0))
+        fault = self.faults[method].pop(0) if self.faults[method] else None
         try:
+            if isinstance(fault, int):
+                raise RateLimited(fault)
+            if fault and fault != LOST:
+                raise Refusal(fault)
             expected = APP_TOKEN if method == "apps.connections.open" else TOKEN
             if request.headers.get("Authorization") != f"Bearer {expected}":
                 raise Refusal("invalid_auth")
+            self._keep_pace(method, form)
             said = getattr(self, method.replace(".", "_"))(form)
         except Refusal as refusal:
             return web.json_response({"ok": False, "error": str(refusal)})
-        except RateLimited:
-            return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": "1"})
-        return web.json_response({"ok": True, **said})
+        except RateLimited as limit:
+            limited = {"ok": False, "error": "ratelimited"}
+            return web.json_response(limited, status=429, headers={"Retry-After": str(limit.seconds)})
+        if fault == LOST and request.transport:
+            request.transport.close()
+        return web.json_response({"ok": True, **said}, headers={"X-OAuth-Scopes": self.scopes} if self.scopes else {})
+
+    def _keep_pace(self, method: str, form: Json) -> None:
+        """Raises RateLimited."""
+        now = time.monotonic()
+        limits = [(method, 60.0, PER_MINUTE.get(method))]
+        if method in PER_SECOND:
+            limits.append((f"{method} {form['channel']}", 1.0, 1))
+        for key, seconds, most in limits:
+            recent = [at for at in self._calls[key] if now - at < seconds]
+            if most and len(recent) >= most:
+                raise RateLimited(math.ceil(seconds - (now - recent[0])))
+            self._calls[key] = [*recent, now]
 
     def auth_test(self, form: Json) -> Json:
         """Who the token is."""
@@ -112,24 +147,74 @@ class FakeSlack:
 
     def chat_postMessage(self, form: Json) -> Json:
         """Checks and keeps a message."""
-        channel = form["channel"]
+        blocks = read_blocks(form)
+        check_message(form.get("text") or "", blocks)
+        return self._keep(form, form.get("text") or "", blocks)
+
+    def _keep(self, form: Json, text: str, blocks: list[Json], pieces: list[str] | None = None) -> Json:
+        channel, thread = form["channel"], form.get("thread_ts")
         if channel in self.not_in:
             raise Refusal("not_in_channel")
-        now = time.monotonic()
-        if now - self._last_post.get(channel, -9) < 1:
-            raise RateLimited
-        self._last_post[channel] = now
-        blocks = form.get("blocks") or []
-        blocks = json.loads(blocks) if isinstance(blocks, str) else blocks
-        check_message(form.get("text") or "", blocks)
-        thread = form.get("thread_ts")
         if thread and thread not in self.threads:
             raise Refusal("thread_not_found")
         ts = self.new_ts()
-        self.posted.append(Posted(channel, thread, ts, form.get("text") or "", blocks, time.monotonic()))
-        message = {"ts": ts, "bot_id": BOT_ID, "user": BOT, "text": form.get("text")}
+        self.posted.append(Posted(channel, thread, ts, text, blocks, time.monotonic(), pieces or [], streaming=bool(pieces)))
+        message = {"ts": ts, "bot_id": BOT_ID, "user": BOT, "text": text}
         self.threads.setdefault(thread or ts, []).append(message)
         return {"ts": ts, "channel": channel}
+
+    def chat_startStream(self, form: Json) -> Json:
+        """Begins a message that streams, for one person."""
+        for needed in ("recipient_team_id", "recipient_user_id"):
+            if not form.get(needed):
+                raise Refusal(f"missing_{needed}")
+        if not form.get("thread_ts"):
+            raise Refusal("invalid_arguments")
+        return self._keep(form, "", [], [read_chunks(form)])
+
+    def chat_appendStream(self, form: Json) -> Json:
+        """Adds to a stream."""
+        stream = self._stream(form)
+        if len(stream.pieces) > self.stream_appends:
+            stream.streaming = False
+            raise Refusal("message_not_in_streaming_state")
+        text = read_chunks(form)
+        check_stream([*stream.pieces, text], [])
+        stream.pieces.append(text)
+        return {"ts": stream.ts}
+
+    def chat_stopStream(self, form: Json) -> Json:
+        """Ends a stream."""
+        stream = self._stream(form)
+        last = [read_chunks(form)] if form.get("chunks") else []
+        check_stream([*stream.pieces, *last], read_blocks(form))
+        stream.pieces += last
+        stream.blocks, stream.streaming = read_blocks(form), False
+        return {"ts": stream.ts}
+
+    def _stream(self, form: Json) -> Posted:
+        stream = self._message(form)
+        if not stream.streaming:
+            raise Refusal("message_not_in_streaming_state")
+        return stream
+
+    def _message(self, form: Json) -> Posted:
+        if form["channel"] in self.not_in:
+            raise Refusal("channel_not_found")
+        found = [one for one in self.posted if one.ts == form["ts"] and one.channel == form["channel"]]
+        if not found:
+            raise Refusal("message_not_found")
+        return found[0]
+
+    def chat_update(self, form: Json) -> Json:
+        """Edits a message."""
+        message = self._message(form)
+        if message.streaming:
+            raise Refusal("streaming_state_conflict")
+        check_message(form.get("text") or "", read_blocks(form))
+        message.text, message.blocks, message.pieces = form.get("text") or "", read_blocks(form), []
+        message.edits += 1
+        return {"ts": message.ts}
 
     def chat_postEphemeral(self, form: Json) -> Json:
         """Checks and keeps a sentence for one person."""
@@ -170,7 +255,46 @@ class FakeSlack:
 
 
 class RateLimited(Exception):
-    """More than one post a second in a channel."""
+    """Too many calls."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
+def read_blocks(form: Json) -> list[Json]:
+    """A call's blocks, however they were sent."""
+    blocks = form.get("blocks") or []
+    read: list[Json] = json.loads(blocks) if isinstance(blocks, str) else blocks
+    return read
+
+
+def read_chunks(form: Json) -> str:
+    """The text that a call adds to a stream: chunks, of which a stream takes nothing else once it has begun with them. Raises
+    Refusal, also for code that is cut."""
+    if "markdown_text" in form:
+        raise Refusal("streaming_mode_mismatch")
+    chunks = form.get("chunks") or []
+    if not chunks or any(one["type"] != "markdown_text" for one in chunks):
+        raise Refusal("invalid_chunks")
+    text = "".join(one["text"] for one in chunks)
+    if not text.strip():
+        raise Refusal("no_text")
+    if len(text) > 12_000:
+        raise Refusal("msg_too_long")
+    check_text(text)
+    if CODE.sub("", text).count("`"):
+        raise Refusal("cut_code")
+    return text
+
+
+def check_stream(pieces: list[str], blocks: list[Json]) -> None:
+    """Raises Refusal for a streamed message that has become too long, or acts."""
+    check_text("".join(pieces))
+    if blocks:
+        check_message("", blocks)
+    if sum(len(one.encode()) for one in [*pieces, *texts_of(blocks)]) > STREAM_BYTES:
+        raise Refusal("msg_too_long")
 
 
 def check_message(text: str, blocks: list[Json]) -> None:

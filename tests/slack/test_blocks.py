@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from api.errors import ApiError
-from api.slack_blocks import answer_messages, bib_messages, packed, section
+from api.slack_blocks import answer_reply, bib_messages, packed, section
 from api.slack_sentences import sentence_of
 from rag.errors import Busy, FootnoteError, IndexDamaged, InputError, LLMRefused, LLMUnavailable
-from rag.types import Answer, AnswerSentence, Evidence, Paper, ScoredPaper
+from rag.query_engine import failure_notice
+from rag.types import Answer, AnswerSentence, Evidence, Paper, ScoredPaper, Status
 from tests.api.fakes import make_answer
 from tests.slack.fake_slack import check_message
 
@@ -23,7 +24,7 @@ MOSS = Paper("paper-02", "Moss grows on stones.", authors=("Fern, Io", "Ash, Li"
 
 def sent(answer: Answer) -> list[tuple[dict[str, object], ...]]:
     """The blocks of each message, after Slack's stand-in has looked at them."""
-    messages = answer_messages(answer, "slack:T1")
+    messages = answer_reply(answer, "slack:T1").messages
     for message in messages:
         check_message(message.text, [dict(block) for block in message.blocks])
     return [message.blocks for message in messages]
@@ -65,11 +66,19 @@ def test_what_only_a_full_text_tells_has_the_papers_footnote_and_no_list_of_near
     assert [block["type"] for block in blocks] == ["markdown", "section", "actions"]
 
 
-def test_a_notice_is_small_print_and_names_no_server_of_ours() -> None:
-    notice = "The language model <x> gave no answer (The LLM at http://10.0.0.7/v1 cannot be reached. Is it running?); as is."
-    (blocks,) = sent(replace(make_answer("?", [PAPER]), notice=notice))
+def test_a_notice_is_small_print() -> None:
+    (blocks,) = sent(replace(make_answer("?", [PAPER]), notice="Only <x> was cut off."))
     assert blocks[2]["type"] == "context"
-    assert "The language model &lt;x&gt; gave no answer; as is." in json.dumps(blocks[2])
+    assert "Only &lt;x&gt; was cut off." in json.dumps(blocks[2])
+
+
+@pytest.mark.parametrize("shown", [None, "answered"])
+def test_an_outage_names_no_server_of_ours(shown: Status | None) -> None:
+    fault = LLMUnavailable("The LLM m at http://10.0.0.7/v1 failed (gpu-7:8000 is (not) there). Is FOOTNOTE_LLM_BASE_URL right?")
+    (blocks,) = sent(replace(make_answer("?", [PAPER]), notice=failure_notice(shown, fault)))
+    told = json.dumps(blocks[2])
+    assert "The language model does not answer at the moment." in told
+    assert not any(name in told for name in ("10.0.0.7", "gpu-7", "FOOTNOTE"))
 
 
 @pytest.mark.parametrize(("support", "warned"), [("ok", 0), ("weak", 0), ("mismatch", 2), ("number_mismatch", 2), ("uncited", 1)])

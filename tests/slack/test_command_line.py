@@ -13,6 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from api.doctor import examine
+from api.slack_web import SCOPES
 from tests.slack.conftest import eventually, slack_settings
 from tests.slack.fake_slack import APP_TOKEN, SECRET, TOKEN, FakeSlack, mention
 
@@ -74,6 +75,14 @@ async def test_the_doctor_checks_the_tokens(slack: FakeSlack) -> None:
     }
     assert (await findings(slack, slack_bot_token=TOKEN))["Slack events"][0] == "broken"
     assert list(await findings(slack, slack_bot_token=TOKEN, slack_signing_secret=SECRET)) == ["Slack bot token"]
+
+
+async def test_the_doctor_tells_of_scopes_that_slack_did_not_grant(slack: FakeSlack) -> None:
+    slack.scopes = ", ".join(SCOPES)
+    assert (await findings(slack, slack_bot_token=TOKEN, slack_signing_secret=SECRET))["Slack bot token"][0] == "works"
+    slack.scopes = "app_mentions:read,chat:write,channels:history,groups:history,im:history,mpim:historyx"
+    said = (await findings(slack, slack_bot_token=TOKEN, slack_signing_secret=SECRET))["Slack bot token"]
+    assert said == ("broken", "it lacks the scopes mpim:history, commands")
 
 
 async def test_the_doctor_tells_of_a_bad_token_and_ends_with_1(slack: FakeSlack, tmp_path: Path) -> None:

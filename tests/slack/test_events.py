@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,6 +46,38 @@ async def test_a_status_is_shown_before_the_answer(door: Door) -> None:
     await door.ask(body)
     assert door.slack.methods == ["assistant.threads.setStatus", "chat.postMessage"]
     assert door.slack.statuses[0]["thread_ts"] == body["event"]["ts"]
+
+
+async def test_a_question_that_has_to_wait_is_told_so_once(
+    library: FakeLibrary, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.slack_bot.WORKERS", 1)
+    library.engine.pauses[0] = 0.5
+    async with open_door(library, slack) as door:
+        await door.send(mention(slack, "Otters?"))
+        await eventually(partial(is_busy, library, 1))
+        waiting = mention(slack, "Crows?", channel="C2")
+        await door.send(waiting)
+        await door.send(waiting)
+        assert (await door.send(command_form(slack, "Moss?", "C3"))).text == (
+            "Your question is taken; I answer 3 other questions before it."
+        )
+    told = [one["status"] for one in slack.statuses if one["thread_ts"] == waiting["event"]["ts"]]
+    assert len(told) == 2
+    assert re.fullmatch(r"answers [12] other questions? before this one…", told[0])  # two, if the second delivery is answered
+    assert told[1] == "is reading the papers…"
+
+
+async def test_no_status_is_shown_where_we_may_not_answer(
+    library: FakeLibrary, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.slack_bot.WORKERS", 1)
+    library.engine.pauses[0] = 0.3
+    async with open_door(library, slack, slack_channels="C1") as door:
+        await door.send(mention(slack, "Otters?"))
+        await eventually(partial(is_busy, library, 1))
+        await door.send(mention(slack, "Crows?", channel="C2"))
+    assert {one["channel_id"] for one in slack.statuses} == {"C1"}
 
 
 async def test_a_direct_message_is_answered_in_its_thread(door: Door) -> None:
@@ -250,6 +283,12 @@ async def test_a_refused_post_ends_in_a_short_one(door: Door, code: str) -> None
     assert not answer.blocks
 
 
+async def test_a_refused_short_post_ends_in_a_plain_sentence(door: Door) -> None:
+    door.slack.faults["chat.postMessage"] += ["invalid_blocks", "msg_too_long"]
+    answer = await door.ask(mention(door.slack, "Otters?"))
+    assert (answer.text, answer.blocks) == ("There is an answer, but Slack will not show it here. Ask whoever runs Footnote.", [])
+
+
 async def test_a_refused_second_part_is_told(door: Door) -> None:
     answer = make_answer("?", door.library.catalogue.list(limit=1))
     sentences = tuple(replace(answer.sentences[0], text=f"Sentence {n} of a long answer [1]. ") for n in range(400))
@@ -270,9 +309,9 @@ async def test_a_status_that_slack_refuses_is_no_matter(door: Door) -> None:
 
 
 async def test_what_slack_will_not_hear_at_all_is_logged(door: Door, caplog: pytest.LogCaptureFixture) -> None:
-    door.slack.faults["chat.postMessage"] += ["channel_not_found", "channel_not_found"]
+    door.slack.faults["chat.postMessage"] += ["channel_not_found"] * 3
     await door.send(mention(door.slack, "Otters?"))
-    await eventually(lambda: "refused to show why: channel_not_found" in caplog.text)
+    await eventually(lambda: caplog.text.count("refused to show why: channel_not_found") == 2)
     assert "About" in (await door.ask(mention(door.slack, "Otters?", channel="C2"))).shown
 
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import api.slack
+from api.slack_web import SCOPES as SCOPES_NEEDED
 
 ROOT = Path(api.slack.__file__).parent
 MODES = {mode: yaml.safe_load((ROOT / f"slack_manifest_{mode}.yaml").read_text(encoding="utf8")) for mode in ("http", "socket")}
@@ -18,6 +19,10 @@ HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
 SCOPES: dict[str, set[str]] = {
     "chat_postMessage": {"chat:write"},
     "chat_postEphemeral": {"chat:write"},
+    "chat_startStream": {"chat:write"},
+    "chat_appendStream": {"chat:write"},
+    "chat_stopStream": {"chat:write"},
+    "chat_update": {"chat:write"},
     "assistant_threads_setStatus": {"chat:write"},
     "conversations_replies": HISTORY,
 }
@@ -39,6 +44,16 @@ def methods_called() -> set[str]:
 def test_a_manifest_has_exactly_the_scopes_of_the_methods_called(manifest: dict[str, Any]) -> None:
     needed = {"commands"}.union(*(SCOPES[method] for method in methods_called()), *EVENTS.values())
     assert set(manifest["oauth_config"]["scopes"]["bot"]) == needed
+
+
+@pytest.mark.parametrize("manifest", MODES.values(), ids=MODES)
+def test_the_doctor_looks_for_exactly_the_scopes_of_the_manifest(manifest: dict[str, Any]) -> None:
+    assert sorted(manifest["oauth_config"]["scopes"]["bot"]) == sorted(SCOPES_NEEDED)
+
+
+@pytest.mark.parametrize("manifest", MODES.values(), ids=MODES)
+def test_a_manifest_describes_a_plain_app_which_slack_accepts_of_new_apps_too(manifest: dict[str, Any]) -> None:
+    assert not {"assistant_view", "agent_view"} & set(manifest["features"])  # new apps may not, respectively need not, have it
 
 
 @pytest.mark.parametrize("manifest", MODES.values(), ids=MODES)
