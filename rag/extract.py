@@ -13,7 +13,7 @@ from anyio.to_thread import run_sync
 
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
 from rag.field_answers import from_fields
-from rag.follow_up import PLURAL
+from rag.follow_up import means_several, places_in
 from rag.intent import intent_of
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_named, role
 from rag.protocols import Embedder
@@ -82,7 +82,8 @@ class ExtractiveGenerator:
         elif intent in ("explain", "list", "count"):
             yield from self._from_sentences(question, standalone, papers, by_author)
         else:
-            places = worth_listing(papers, range(len(papers))) if PLURAL.search(question) else [0]
+            several = worth_listing(papers, range(len(papers))) if means_several(question) else [0]
+            places = places_named(question, papers, self._weigh) or several
             yield from from_fields([(place + 1, papers[place]) for place in places], intent, question)
         yield DraftDone()
 
@@ -97,7 +98,7 @@ class ExtractiveGenerator:
         if status != "answered":
             return
         held = cache(lambda place: self._focused(question, standalone, papers[place]))
-        listing = not wants_one or len(by_author) > 1
+        listing = not wants_one or len(by_author) > 1 or len(places_in(question)) > 1
         chosen = by_author[:MOST_LISTED] or (worth_listing(papers, order) if listing else named[1:] and named)
         chosen = chosen or rivals(held, order)
         if len(chosen) == 1:

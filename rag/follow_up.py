@@ -23,7 +23,7 @@ MARKER = re.compile(r"\s*\[\d+\]")
 SENTENCE = re.compile(r"[^\n]+?(?:[.!?。！？](?=\s|$)|\n|$)")
 BESIDE_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
 OF_ONE_PAPER = ("authors", "year", "venue", "link")
-PLURAL = re.compile(r"\b(?:they|their|them|these|those|papers|both|all)\b|它们|这些|他们", re.IGNORECASE)
+PLURAL = re.compile(r"\b(?:they|their|them|these|those|papers|both)\b|它们|这些|他们", re.IGNORECASE)
 WORDS = re.compile(r"[\u4e00-\u9fff]{1,2}|[^\W\u4e00-\u9fff]+")
 """Two Chinese characters are about a word."""
 
@@ -40,6 +40,7 @@ REFERS_BACK = re.compile(
     rf"""^(?:and|but|so|then|also|what\sabout|how\sabout|why|really|more)\b(?=.{{0,60}}$)
       | \b(?:it|its|they|them|their|theirs|these|those|he|she|his|her|him|this)\b
       | \bthat(?=\s*(?:[?.!,;]|$|in\b|for\b|with\b|on\b|\d|{ONE}\b))
+      | \b(?:is|was|does|did|has|can)\sthat\b
       | \bthe\s(?:same|former|latter|other|two|first|second|{ONE})\b(?!\s(?:about|on|that|which|of|by|from|with)\b)
       | \b(?:which\sof|either|both|besides|instead|else|then(?=\?))\b
       | 它|他们|她们|这|那|(?<!应)该|(?<![尤极与])其(?![他它中实余])|上述|呢""",
@@ -69,6 +70,7 @@ ORDINALS = {
     "former": 0,
     "latter": 1,
 }
+COUNTS = {"two": 2, "three": 3, "four": 4, "两": 2, "二": 2, "三": 3, "四": 4}
 ORDINAL = "|".join(word for word in ORDINALS if word.isascii())
 PLACE = re.compile(
     rf"""\b(?:the|and|or)\s(?P<word>{ORDINAL})(?:'s\b|’s\b)?(?=\s{ONE}\b(?!\s(?:to|that|which|on|about|of|by)\b)
@@ -76,7 +78,9 @@ PLACE = re.compile(
       | \b(?:paper|number|no\.|item|footnote|citation)\s?\#?(?P<number>[1-9])\b
       | \[(?P<marker>[1-9])\]
       | 第(?P<chinese>[一二三四五六七八1-8])(?:篇|个(?=[呢的是，？?]|$|方法|论文|工作|结果))
-      | (?P<end>最后一?[篇个])""",
+      | (?P<end>最后一?[篇个])
+      | (?P<side>(?<=\bthe\s)(?:first|last)(?=\s(?:two|three|four)\b)|[前后](?=[两二三四]篇))\s?
+        (?:(?P<several>two|three|four)|(?P<several_chinese>[两二三四])篇)""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -139,7 +143,7 @@ def renamed(asked: str, name: str, exchange: Sequence[Turn]) -> str:
     answered = " ".join(turn.content for turn in exchange if turn.role == "assistant")
     names = [re.sub(r"['’]s$", "", old) for old in names_in(BESIDE_CHINESE.sub(" ", asked))]
     olds = sorted(names, key=lambda old: old not in answered)
-    about = re.compile(rf"(?<!\w){re.escape(olds[0])}(?!\w)" if olds else ITSELF, re.IGNORECASE)
+    about = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(olds[0])}(?![A-Za-z0-9_])" if olds else ITSELF, re.IGNORECASE)
     if name in asked or not about.search(asked):
         return f"{name}: {asked}"
     return about.sub(lambda _: name, asked, count=1)
@@ -160,17 +164,22 @@ class Pointed:
 
 def pointed_at(question: str, history: Sequence[Turn]) -> Pointed | None:
     """The papers meant by `the second one`, or by `it` in `who wrote it?`; None where no answer before tells."""
-    places = [ordinal(found) for found in PLACE.finditer(question)]
+    places = places_in(question)
     answers = [turn for turn in reversed(history) if turn.paper_ids]
     if places:
-        most = max(*places, 1)
-        turn = next((turn for turn in answers if len(turn.paper_ids) > most), None)
+        needed = max(2, *(place + 1 if place >= 0 else -place for place in places))
+        turn = next((turn for turn in answers if len(turn.paper_ids) >= needed), None)
         alone = answers[0] if answers and set(places) <= {0, -1} else None
         return papers_at(places, turn or alone)
     if intent_of(question) not in OF_ONE_PAPER or has_subject(question) or not answers:
         return None
-    paper_ids = answers[0].paper_ids if PLURAL.search(question) else answers[0].paper_ids[:1]
+    paper_ids = answers[0].paper_ids if means_several(question) else answers[0].paper_ids[:1]
     return Pointed(paper_ids, what_was_said(history))
+
+
+def means_several(question: str) -> bool:
+    """Whether a question is about more than one of the papers it points at."""
+    return PLURAL.search(question) is not None or len(places_in(question)) > 1
 
 
 def papers_at(places: Sequence[int], turn: Turn | None) -> Pointed | None:
@@ -184,13 +193,18 @@ def papers_at(places: Sequence[int], turn: Turn | None) -> Pointed | None:
     return Pointed(unique([turn.paper_ids[place] for place in places]), cut(MARKER.sub("", text), CONTEXT_LENGTH))
 
 
-def ordinal(found: re.Match[str]) -> int:
-    """The place (from 0; -1 is the last) that a match of PLACE names."""
-    if found["end"]:
-        return -1
-    word = (found["word"] or found["chinese"] or "").lower()
-    number = found["number"] or found["marker"] or (word if word.isdigit() else None)
-    return int(number) - 1 if number else ORDINALS[word]
+def places_in(question: str) -> list[int]:
+    """The places (from 0; -1 is the last) of papers in a list that a question names, in its order."""
+    return [place for found in PLACE.finditer(question) for place in places_of(found)]
+
+
+def places_of(found: re.Match[str]) -> list[int]:
+    """The places that one match of PLACE names."""
+    word = next(filter(None, (found["word"], found["number"], found["marker"], found["chinese"], found["end"])), "").lower()
+    if word:
+        return [-1 if found["end"] else int(word) - 1 if word.isdigit() else ORDINALS[word]]
+    count = COUNTS[(found["several"] or found["several_chinese"]).lower()]
+    return list(range(-count, 0) if found["side"].lower() in ("last", "后") else range(count))
 
 
 def what_was_said(history: Sequence[Turn]) -> str:

@@ -311,6 +311,11 @@ def test_authors_name_the_paper_by_its_words_in_the_language_of_the_question(lib
     assert chinese.text.startswith(f"以“{opening}") and "、Fan Lai" in chinese.text and chinese.sentences[0].support == "ok"
 
 
+def test_fields_are_told_of_every_paper_that_is_named_and_of_no_other(library: Library) -> None:
+    answer = ask(library.engine, "Who are all the authors of the XRPO and LeMiCa papers?")
+    assert [citation.paper.authors[0] for citation in answer.citations] == ["Udbhav Bamba", "Huanlin Gao"]
+
+
 def test_the_paper_listed_second_is_asked_for_its_authors(library: Library) -> None:
     listed = ask(library.engine, "Which papers is Ziniu Li on?")
     cited = [citation.paper for citation in listed.citations]
@@ -318,6 +323,8 @@ def test_the_paper_listed_second_is_asked_for_its_authors(library: Library) -> N
     answer = ask(library.engine, "who wrote the second one?", history=turns)
     check_promises(answer)
     assert [citation.paper for citation in answer.citations] == [cited[1]] and cited[1].authors[0] in answer.text
+    both = ask(library.engine, "compare the first and the second", history=turns)
+    assert {citation.paper.paper_id for citation in both.citations} == {cited[0].paper_id, cited[1].paper_id}
     every = ask(library.engine, "who wrote them?", history=turns)
     assert {citation.paper.paper_id for citation in every.citations} == set(turns[1].paper_ids)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rag.counting import NOT_BY_TOPIC
 from rag.filters import Names, read_filters
-from rag.follow_up import is_follow_up
+from rag.follow_up import is_follow_up, means_several
 from rag.intent import Intent, intent_of
 from rag.small_talk import small_talk
 from rag.types import Filters, Turn
@@ -81,6 +81,7 @@ def test_years_asked_of_a_shelf_without_years_are_told_not_applied() -> None:
         ("How would I check that in a real model?", True),
         ("Are there any other position papers besides that one?", True),
         ("它需要训练吗？", True),
+        ("Is that published at ICML?", True),
         ("Which optimizer converges on non-smooth convex problems in a decentralized network?", False),
         ("What speedup does Mind Dreamer have over DreamerV3 on continuous control tasks?", False),
     ],
@@ -161,8 +162,19 @@ def test_an_ordinal_means_a_paper_of_the_last_answer_that_had_so_many(question: 
     assert understand(question, meanwhile, Filters(), NAMES).filters.paper_ids == (paper,)
 
 
-def test_two_ordinals_mean_two_papers() -> None:
-    assert understand("compare the first and the third", LISTED, Filters(), NAMES).filters.paper_ids == ("a", "c")
+@pytest.mark.parametrize(
+    ("question", "papers"),
+    [
+        ("compare the first and the third", ("a", "c")),
+        ("who wrote the first two?", ("a", "b")),
+        ("How do the last two differ?", ("b", "c")),
+        ("前两篇的作者是谁？", ("a", "b")),
+        ("who wrote them?", ("a", "b", "c")),
+    ],
+)
+def test_several_papers_of_a_list_can_be_meant(question: str, papers: tuple[str, ...]) -> None:
+    assert understand(question, LISTED, Filters(), NAMES).filters.paper_ids == papers
+    assert means_several(question)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +241,7 @@ def test_a_field_asked_of_several_is_asked_of_all() -> None:
         ("and KnapSpec?", "How much speed-up does KnapSpec give?"),
         ("What about the KnapSpec method then?", "How much speed-up does KnapSpec give?"),
         ("那KnapSpec呢？", "How much speed-up does KnapSpec give?"),
+        ("那KnapSpec呢", "How much speed-up does KnapSpec give?"),
         ("How about KnapSpec and SOAR?", "How much speed-up does KnapSpec and SOAR give?"),
     ],
 )
@@ -243,6 +256,11 @@ def test_names_alone_one_after_the_other_ask_the_first_question() -> None:
     assert understand("and SOAR?", history, Filters(), NAMES).question == "How much speed-up does SOAR give?"
     it = (*ASKED, Turn("user", "does it need training?"), Turn("assistant", "No [1].", ("lemica",)))
     assert understand("and SOAR?", it, Filters(), NAMES).question == "does SOAR need training?"
+
+
+def test_a_name_among_chinese_words_is_replaced() -> None:
+    history = (Turn("user", "LeMiCa的加速比是多少？"), Turn("assistant", "2.9 [1].", ("lemica",)))
+    assert understand("那SOAR呢？", history, Filters(), NAMES).question == "SOAR的加速比是多少？"
 
 
 @pytest.mark.parametrize("question", ["what about memory usage?", "And why does KnapSpec work?", "what about training it?"])
