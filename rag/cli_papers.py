@@ -37,13 +37,16 @@ def list_papers(
 ) -> None:
     """All papers in order of arrival, one a line."""
     filters = filters_of(year_min, year_max, venue, category, author)
-    out = console()
+    out, nothing = console(), True
     with open_library(settings_of(data)) as library:
         for paper in every_paper(library.catalogue, filters):
+            nothing = False
             if as_json:
                 typer.echo(to_line(paper_to_json(paper)))
             else:
                 out.print(brief(paper))
+        if filters and nothing:
+            typer.echo(library.relaxation(filters), err=True)
 
 
 @app.command("show")

@@ -270,6 +270,8 @@ def test_a_search_that_a_filter_keeps_from_every_paper_says_why(run: Run, filled
     ended = run("--data", filled, "search", "snow", "--venue", "ICML", "--year-min", "2020")
     assert ended.code == 0 and ended.out.startswith("No paper here has a year or a venue, so none passes the filters;")
     assert run("--data", filled, "search", "snow", "--venue", "ICML", "--json").out == ""
+    listed = run("--data", filled, "papers", "list", "--year-max", "2020")
+    assert (listed.code, listed.out) == (0, "") and listed.err.startswith("No paper here has a year, so none passes")
 
 
 def test_papers_are_listed_one_a_line_in_order_of_arrival(run: Run, filled: Path) -> None:
