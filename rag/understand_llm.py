@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field, ValidationError
 
+from rag.counting import NOT_BY_TOPIC
 from rag.errors import LLMRefused, LLMUnavailable
 from rag.filters import Names, merge_filters
 from rag.follow_up import papers_named
@@ -93,5 +94,5 @@ def understood(
         intent=read.asks_for,
         exclude=papers_named(history) if read.other_papers else (),
         usage=usage,
-        notice=by_rules.notice,
+        notice=by_rules.notice or (NOT_BY_TOPIC if read.asks_for == "count" else None),
     )

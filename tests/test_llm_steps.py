@@ -8,12 +8,14 @@ from collections.abc import AsyncGenerator, Mapping
 
 import pytest
 
+from rag.counting import NOT_BY_TOPIC
 from rag.errors import LLMRefused, LLMUnavailable
 from rag.filters import Names
 from rag.intent import Understood
 from rag.protocols import Delta
 from rag.types import Drafted, Evidence, Filters, IndexedPaper, Paper, Retrieved, Support, Turn, Usage, Verdict
 from rag.understand import OTHER_SCRIPT, RuleUnderstanding
+from rag.understand import understand as rules
 from rag.understand_llm import LLMUnderstanding
 from rag.verify_llm import LLMVerifier, find_quote
 
@@ -87,6 +89,23 @@ def test_an_english_question_without_history_costs_no_call() -> None:
 )
 def test_a_question_that_does_not_read_as_english_is_put_into_it(question: str) -> None:
     assert understand(Replies(json.dumps(READ)), question, history=()).search_text == READ["topic"]
+
+
+def test_papers_pointed_at_are_found_by_rules_and_kept_by_the_llm() -> None:
+    listed = (Turn("user", "Which decode?"), Turn("assistant", "- A [1].\n- B [2].", ("a", "b")))
+    assert understand(Replies(json.dumps(READ)), "who wrote the second one?", listed).filters.paper_ids == ("b",)
+
+
+@pytest.mark.parametrize("question", ["Thanks!", "How many papers are there?"])
+def test_thanks_and_counts_cost_no_call(question: str) -> None:
+    llm = Replies()
+    assert understand(llm, question) == rules(question, HISTORY, Filters(), NAMES)
+    assert not llm.asked
+
+
+def test_a_count_by_topic_is_not_left_to_the_llm_unsaid() -> None:
+    reply = json.dumps({**READ, "asks_for": "count"})
+    assert understand(Replies(reply), "Wie viele Arbeiten über SOAR gibt es?", ()).notice == NOT_BY_TOPIC
 
 
 def test_others_are_asked_for_without_those_cited() -> None:
