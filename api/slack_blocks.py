@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from api import slack_sentences as say
 from api.slack_text import link, paper_url, safe_cut, safe_line, safe_markdown, split
-from rag.export import to_bibtex
+from rag.export import title_of, to_bibtex
 from rag.types import Answer, AnswerSentence, Citation, Paper, unique
 from rag.wire import JsonObject
 
@@ -122,7 +122,7 @@ def described(paper: Paper) -> str:
 
 def bib_messages(papers: Iterable[Paper]) -> list[Message]:
     """BibTeX of these papers, to be copied; without the abstracts, which would fill screens."""
-    entries = "".join(to_bibtex(replace(paper, abstract="") for paper in papers)).strip()
+    entries = "".join(to_bibtex(replace(paper, title=title_of(paper), abstract="") for paper in papers)).strip()
     if not entries:
         return [Message(say.NO_BIB)]
     parts = split(safe_markdown(f"```\n{entries}\n```"), SECTION)

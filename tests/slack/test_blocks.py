@@ -133,6 +133,11 @@ def test_bibtex_of_many_papers_is_cut_into_whole_fences() -> None:
     assert "Otters sort" not in shown
 
 
+def test_bibtex_of_a_paper_without_a_title_names_it_by_its_first_words() -> None:
+    (message,) = bib_messages([MOSS])
+    assert "title = {{[Moss grows on stones" in message.blocks[0]["text"]["text"]  # type: ignore[index]  # JSON
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
