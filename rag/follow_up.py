@@ -46,6 +46,12 @@ REFERS_BACK = re.compile(
       | 它|他们|她们|这|那|(?<!应)该|(?<![尤极与])其(?![他它中实余])|上述|呢""",
     re.IGNORECASE | re.VERBOSE,
 )
+ASKS_SHORTLY = re.compile(
+    r"^(?:who|when|where)\b(?!.*\bthe (?:paper|work|method|article|study)s? (?:on|about|that|which|of)\b)(?=.{0,60}$)",
+    re.IGNORECASE,
+)
+"""`Where were the experiments run?`, but not `Who wrote the paper on bandits?`."""
+
 STANDS_ALONE = re.compile(
     r"^(?:(?:who|what|which|how|why|when|where)\b.*?\b(?:is|are|was|were|do|does|did|can|could|has|have|wrote)|is|are|was|were|do|does"
     r"|did|can|has|have|tell|explain|summari[sz]e|compare)\b|是|有|吗|什么|怎么|如何|多少|谁",
@@ -59,7 +65,8 @@ ANOTHER_NAME = re.compile(
     rf"^\W*(?:(?:{OPENING})+(?P<name>.+?)(?:\s+(?:then|instead))?|(?P<named>.+?)呢|那么?(?P<then>.+?)呢)\W*$", re.IGNORECASE
 )
 BESIDE_A_NAME = re.compile(
-    r"\b(?:the|a|an|and|or|with|for|in|of|paper|method|algorithm|approach|one|by)\b|那么?|呢|的|和|与|论文|方法", re.IGNORECASE
+    r"\b(?:the|a|an|and|or|with|for|from|at|in|of|paper|method|algorithm|approach|one|by)\b|那么?|呢|的|和|与|论文|方法",
+    re.IGNORECASE,
 )
 
 ORDINALS = {
@@ -101,7 +108,9 @@ def is_follow_up(question: str) -> bool:
     plain = BEGINNING.sub("", BESIDE_CHINESE.sub(" ", question))
     if names_in(plain) and STANDS_ALONE.search(plain):
         return REFERS_BACK.search(plain) is not None
-    return REFERS_BACK.search(question) is not None or len(WORDS.findall(question)) <= FEW_WORDS
+    if REFERS_BACK.search(question) or ASKS_SHORTLY.search(question):
+        return True
+    return len(WORDS.findall(question)) <= FEW_WORDS
 
 
 def has_subject(question: str) -> bool:

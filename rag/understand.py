@@ -10,7 +10,17 @@ from dataclasses import replace
 
 from rag.counting import NOT_BY_TOPIC, read_count
 from rag.filters import Names, merge_filters, no_years_notice, read_filters
-from rag.follow_up import ASKS_FOR_OTHERS, completed, is_follow_up, name_alone, papers_named, pointed_at, what_was_said
+from rag.follow_up import (
+    ASKS_FOR_OTHERS,
+    completed,
+    has_subject,
+    is_follow_up,
+    name_alone,
+    papers_named,
+    places_in,
+    pointed_at,
+    what_was_said,
+)
 from rag.intent import Understood, intent_of
 from rag.scripts import is_latin
 from rag.small_talk import small_talk
@@ -20,6 +30,8 @@ OTHER_SCRIPT = (
     "The papers are searched in English, and this question is in another script: install footnote[multilingual], or set "
     "FOOTNOTE_LLM_MODEL, to have it understood."
 )
+
+NOT_LISTED = "No answer before this question lists so many papers, so it is not known which is meant."
 
 
 class RuleUnderstanding:
@@ -48,6 +60,8 @@ def understand(question: str, history: Sequence[Turn], filters: Filters, names: 
     if notice:
         said = replace(said, year_min=None, year_max=None)
     pointed = pointed_at(question, history)
+    if pointed is None and places_in(question) and not has_subject(question):
+        notice = " ".join(filter(None, [notice, NOT_LISTED]))
     depends = bool(history) and is_follow_up(asked) and not name_alone(question)
     context = pointed.said if pointed else what_was_said(history) if depends else ""
     others = history and not pointed and is_follow_up(question) and ASKS_FOR_OTHERS.search(question)

@@ -12,7 +12,7 @@ from rag.follow_up import is_follow_up, means_several
 from rag.intent import Intent, intent_of
 from rag.small_talk import small_talk
 from rag.types import Filters, Turn
-from rag.understand import understand
+from rag.understand import NOT_LISTED, understand
 
 NAMES = Names(venues=("ICML", "NeurIPS", "ICLR 2021"), categories=("Optimization · Non-Convex", "Theory"))
 HISTORY = (
@@ -82,6 +82,9 @@ def test_years_asked_of_a_shelf_without_years_are_told_not_applied() -> None:
         ("Are there any other position papers besides that one?", True),
         ("它需要训练吗？", True),
         ("Is that published at ICML?", True),
+        ("Where were the experiments run?", True),
+        ("Who wrote the paper on decentralised optimisation?", False),
+        ("Who wrote KnapSpec?", False),
         ("Which optimizer converges on non-smooth convex problems in a decentralized network?", False),
         ("What speedup does Mind Dreamer have over DreamerV3 on continuous control tasks?", False),
     ],
@@ -193,6 +196,13 @@ def test_other_ordinals_and_papers_that_were_not_listed_narrow_nothing(question:
     assert understand(question, (), Filters(), NAMES).filters == Filters()
 
 
+@pytest.mark.parametrize("question", ["the fifth one?", "who wrote the fifth one?", "第五篇呢？"])
+def test_a_place_that_no_answer_has_is_told(question: str) -> None:
+    assert understand(question, LISTED, Filters(), NAMES).notice == NOT_LISTED
+    assert understand(question, (), Filters(), NAMES).notice == NOT_LISTED
+    assert understand("the second one?", LISTED, Filters(), NAMES).notice is None
+
+
 def test_what_was_said_of_the_paper_pointed_at_is_carried_along_and_nothing_of_others() -> None:
     read = understand("Does the second one need training?", LISTED, Filters(), NAMES)
     assert "Self-speculation helps" in read.search_text and "LeMiCa" not in read.search_text
@@ -276,6 +286,14 @@ def test_a_named_question_after_another_carries_nothing_of_it() -> None:
 def test_other_papers_asked_for_without_saying_on_what_are_those_on_the_same() -> None:
     read = understand("any others?", LISTED, Filters(), NAMES)
     assert (read.question, read.exclude) == ("Which papers are on video generation?", ("a", "b", "c"))
+
+
+def test_another_year_or_venue_alone_is_another_filter() -> None:
+    history = (Turn("user", "How many papers are there from 2024?"), Turn("assistant", "3 [1].", ("a",)))
+    read = understand("and from 2023?", history, Filters(), NAMES)
+    assert (read.counts, read.filters) == (True, Filters(year_min=2023, year_max=2023))
+    at_icml = (Turn("user", "Which papers at ICML are on bandits?"), Turn("assistant", "A [1].", ("a",)))
+    assert understand("and at NeurIPS?", at_icml, Filters(), NAMES).filters == Filters(venues=("NeurIPS",))
 
 
 def test_an_unanswered_question_in_between_is_not_what_it_means() -> None:
