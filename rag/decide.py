@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rag.match import Match
+from rag.match import WORD, Match
 from rag.types import Retrieved, Status
 
 CALIBRATION = Path(__file__).with_name("abstention.json")
@@ -55,7 +55,8 @@ FULL_TEXT_MATTER = re.compile(
 class Signals:
     """What the two models see of the best paper. Shares and scores in [0, 1]; `lead` is its fused score over the mean of the
     runners-up; `is_named` (and something particular
-    is asked of it), `number_missing` and `full_text_matter` are 0 or 1; `meaning` is 1 for a paper that is not named."""
+    is asked of it), `number_missing` and `full_text_matter` are 0 or 1; `meaning` is 1 for a paper that is not named. `length` is
+    ln(1 + words of the question), not in [0, 1]: no paper holds all words of a long question, which scores lower for it."""
 
     score: float
     sentence: float
@@ -67,6 +68,7 @@ class Signals:
     missing_names: float
     number_missing: float
     full_text_matter: float
+    length: float
 
 
 def signals(question: str, papers: Sequence[Retrieved], best: Match, meaning: Callable[[Match], float]) -> Signals:
@@ -86,6 +88,7 @@ def signals(question: str, papers: Sequence[Retrieved], best: Match, meaning: Ca
         missing_names=len(best.missing_names) / len(best.names) if best.names else 0.0,
         number_missing=float(bool(ASKS_A_NUMBER.search(question)) and not NUMBER.search(telling)),
         full_text_matter=float(matter is not None and matter.group().casefold() not in best.found.found.text.casefold()),
+        length=math.log1p(len(WORD.findall(question))),
     )
 
 
