@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rag.intent import intent_of
 from rag.match import names_in
-from rag.types import Turn, cut, unique
+from rag.types import Retrieved, Turn, cut, unique
 
 CONTEXT_LENGTH = 400
 """Characters of the last answer that a follow-up carries along: its first sentences name the subject."""
@@ -22,7 +22,7 @@ MOST_TURNS = 40
 MARKER = re.compile(r"\s*\[\d+\]")
 SENTENCE = re.compile(r"[^\n]+?(?:[.!?。！？](?=\s|$)|\n|$)")
 BESIDE_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
-OF_ONE_PAPER = ("authors", "year", "venue", "link")
+OF_ONE_PAPER = ("authors", "year", "venue", "category", "link")
 PLURAL = re.compile(r"\b(?:they|their|them|these|those|papers|both)\b|它们|这些|他们", re.IGNORECASE)
 WORDS = re.compile(r"[\u4e00-\u9fff]{1,2}|[^\W\u4e00-\u9fff]+")
 """Two Chinese characters are about a word."""
@@ -59,7 +59,10 @@ STANDS_ALONE = re.compile(
 )
 """A whole question, if it names something."""
 
-OPENING = r"(?:(?:and|but|so|or|ok(?:ay)?|then|also)\b[\s,]*|(?:what|how) about\s+|那么?|以及)"
+OPENING = (
+    r"(?:(?:and|but|so|or|then|also|ok(?:ay)?|hi|hello|hey|thanks|thank you|great|good|nice|cool|perfect)\b[\s,.!]*"
+    r"|(?:what|how) about\s+|那么?|以及)"
+)
 BEGINNING = re.compile(rf"^\W*(?:{OPENING})+", re.IGNORECASE)
 ANOTHER_NAME = re.compile(
     rf"^\W*(?:(?:{OPENING})+(?P<name>.+?)(?:\s+(?:then|instead))?|(?P<named>.+?)呢|那么?(?P<then>.+?)呢)\W*$", re.IGNORECASE
@@ -81,7 +84,7 @@ COUNTS = {"two": 2, "three": 3, "four": 4, "两": 2, "二": 2, "三": 3, "四": 
 ORDINAL = "|".join(word for word in ORDINALS if word.isascii())
 PLACE = re.compile(
     rf"""\b(?:the|and|or)\s(?P<word>{ORDINAL})(?:'s\b|’s\b)?(?=\s{ONE}\b(?!\s(?:to|that|which|on|about|of|by)\b)
-            |\s(?:of\s(?:them|these|those)|and|or|do|does|is|was|has|need|say|show|claim)\b|\s*(?:[?.!,;:]|$))
+            |\s(?:of\s(?:them|these|those)|and|or|do|does|is|was|has|need|say|show|claim)\b|\s*(?:[?.!,;:)]|$))
       | \b(?:paper|number|no\.|item|footnote|citation)\s?\#?(?P<number>[1-9])\b
       | \[(?P<marker>[1-9])\]
       | 第(?P<chinese>[一二三四五六七八1-8])(?:篇|个(?=[呢的是，？?]|$|方法|论文|工作|结果))
@@ -96,8 +99,8 @@ FILLING = re.compile(
     r"|these|those|they|them|their|theirs|the|a|an|of|in|at|on|by|from|for|to|up|with|about|there|any|some|all|each|both|more|other"
     r"|others|another|else|one|ones|papers?|works?|method|methods|article|study|what|how|who|whom|which|where|when|tell|give|name|names"
     r"|list|show|wrote|written|write|authors?|authored|published|publish|come|came|behind|appear|appeared|presented|released|year"
-    r"|venue|conference|journal|link|url|doi|first|last|senior|exactly|s)\b"
-    r"|[的是有谁写哪些那么这它其该呢吗在于年上一篇个什么会议期刊了请问都和与]|论文|文章|工作|作者|发表|链接|其他|另外|还有|一下",
+    r"|venue|conference|journal|category|area|field|made|created|link|url|doi|first|last|senior|exactly|s)\b"
+    r"|[的是有谁写哪些那么这它其该呢吗在于年上一篇个什么会议期刊了请问都和与]|论文|文章|工作|作者|发表|链接|其他|另外|还有|别的|一下",
     re.IGNORECASE,
 )
 """Words that say nothing of a subject of their own."""
@@ -115,7 +118,7 @@ def is_follow_up(question: str) -> bool:
 
 def has_subject(question: str) -> bool:
     """Whether a question says what it is about, beside pointing at papers and asking for authors, year or place."""
-    return re.search(r"\w", FILLING.sub(" ", PLACE.sub(" ", question))) is not None
+    return re.search(r"\w", FILLING.sub(" ", PLACE.sub(" ", BEGINNING.sub("", question)))) is not None
 
 
 def completed(question: str, history: Sequence[Turn]) -> str:
@@ -133,7 +136,9 @@ def _completed(question: str, history: Sequence[Turn]) -> str:
     if name:
         return renamed(asked, name, history[before:])
     place = PLACE.search(question)
-    return PLACE.sub(lambda _: place.group(), asked) if place else asked
+    if place is None:
+        return asked
+    return PLACE.sub(lambda _: place.group(), asked) if PLACE.search(asked) else f"{asked} ({place.group()})"
 
 
 def name_alone(question: str) -> str:
@@ -160,7 +165,9 @@ def renamed(asked: str, name: str, exchange: Sequence[Turn]) -> str:
 
 def says_nothing(question: str) -> bool:
     """Whether a question only points at papers (`and the last one?`), so that what is asked of them was asked before."""
-    return intent_of(question) == "explain" and not has_subject(question)
+    if intent_of(question) != "explain" or has_subject(question):
+        return False
+    return bool(PLACE.search(question) or ASKS_FOR_OTHERS.search(question) or not re.search(ITSELF, question, re.IGNORECASE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +191,12 @@ def pointed_at(question: str, history: Sequence[Turn]) -> Pointed | None:
         return None
     paper_ids = answers[0].paper_ids if means_several(question) else answers[0].paper_ids[:1]
     return Pointed(paper_ids, what_was_said(history))
+
+
+def is_meant(question: str, history: Sequence[Turn], papers: Sequence[Retrieved]) -> bool:
+    """Whether the best of these papers is one that the question points at."""
+    pointed = pointed_at(question, history)
+    return pointed is not None and bool(papers) and papers[0].paper.paper_id in pointed.paper_ids
 
 
 def means_several(question: str) -> bool:
