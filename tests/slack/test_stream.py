@@ -276,6 +276,7 @@ async def test_text_that_changes_what_was_shown_ends_as_one_whole_message(door: 
     (answer,) = await ended(door.slack)
     assert answer.edits == 1
     assert answer.blocks[0]["text"] == "See `www.evil.com` and more [1]."
+    assert calls(door.slack) == ["startStream", "stopStream", "update"]
 
 
 async def test_an_edited_question_does_not_disturb_the_stream(door: Door) -> None:
