@@ -84,7 +84,8 @@ class ExtractiveGenerator:
         elif intent in ("explain", "list", "count"):
             yield from self._from_sentences(question, standalone, papers, by_author, meant)
         else:
-            several = worth_listing(papers, range(len(papers))) if means_several(question) else [0]
+            every = range(len(papers)) if meant else worth_listing(papers, range(len(papers)))
+            several = every if means_several(question) else [0]
             places = places_named(question, papers, self._weigh) or several
             yield from from_fields([(place + 1, papers[place]) for place in places], intent, question)
         yield DraftDone()
@@ -104,7 +105,9 @@ class ExtractiveGenerator:
             return
         held = cache(lambda place: self._focused(question, standalone, papers[place]))
         listing = not wants_one or len(by_author) > 1 or len(places_in(question)) > 1
-        chosen = by_author[:MOST_LISTED] or (worth_listing(papers, order) if listing else named[1:] and named)
+        chosen = by_author[:MOST_LISTED] or (
+            (order if meant else worth_listing(papers, order)) if listing else named[1:] and named
+        )
         chosen = chosen or rivals(held, order)
         if len(chosen) == 1:
             yield from quoted(held(chosen[0]), chosen[0] + 1)

@@ -81,14 +81,10 @@ def read_names(text: str, known: Sequence[str], before: str, after: str) -> tupl
 
 def read_categories(text: str, names: Names, *places: tuple[str, str]) -> tuple[tuple[str, ...], str]:
     """Categories that stand in `text` at one of `places` (what is before and behind them), called by their whole names, by their
-    area or by their topic (`Theory · Game Theory`), and the text without them."""
-    meant: dict[str, tuple[str, ...]] = {}
-    for category in names.categories:
-        area, _, topic = category.partition(" · ")
-        meant[category] = (category,)
-        if topic:
-            meant.setdefault(area, (area,))
-            meant[topic] = unique([*meant.get(topic, ()), category])
+    area or else by their topic (`Theory · Game Theory`), and the text without them."""
+    split = [category.partition(" · ") for category in names.categories]
+    topics = {topic: tuple("".join(one) for one in split if one[2] == topic) for _, _, topic in split if topic}
+    meant = topics | {area: (area,) for area, _, _ in split} | {category: (category,) for category in names.categories}
     for before, after in places:
         found, rest = read_names(text, list(meant), before, after)
         if found:

@@ -89,8 +89,8 @@ PLACE = re.compile(
       | \[(?P<marker>[1-9])\]
       | 第(?P<chinese>[一二三四五六七八1-8])(?:篇|个(?=[呢的是，？?]|$|方法|论文|工作|结果))
       | (?P<end>最后一?[篇个])
-      | (?P<side>(?<=\bthe\s)(?:first|last)(?=\s(?:two|three|four)\b)|[前后](?=[两二三四]篇))\s?
-        (?:(?P<several>two|three|four)|(?P<several_chinese>[两二三四])篇)""",
+      | \bthe\s(?P<side>first|last)\s(?P<several>two|three|four)\b
+      | (?P<chinese_side>[前后])(?P<chinese_several>[两二三四])篇""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -225,8 +225,9 @@ def places_of(found: re.Match[str]) -> list[int]:
     word = next(filter(None, (found["word"], found["number"], found["marker"], found["chinese"], found["end"])), "").lower()
     if word:
         return [-1 if found["end"] else int(word) - 1 if word.isdigit() else ORDINALS[word]]
-    count = COUNTS[(found["several"] or found["several_chinese"]).lower()]
-    return list(range(-count, 0) if found["side"].lower() in ("last", "后") else range(count))
+    count = COUNTS[(found["several"] or found["chinese_several"]).lower()]
+    at_end = (found["side"] or found["chinese_side"]).lower() in ("last", "后")
+    return list(range(-count, 0) if at_end else range(count))
 
 
 def what_was_said(history: Sequence[Turn]) -> str:

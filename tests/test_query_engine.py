@@ -338,6 +338,8 @@ def test_the_paper_listed_second_is_asked_for_its_authors(library: Library) -> N
     assert [citation.paper for citation in answer.citations] == [cited[1]] and cited[1].authors[0] in answer.text
     both = ask(library.engine, "compare the first and the second", history=turns)
     assert {citation.paper.paper_id for citation in both.citations} == {cited[0].paper_id, cited[1].paper_id}
+    two = ask(library.engine, "who wrote the last two?", history=turns)
+    assert {citation.paper.paper_id for citation in two.citations} == {cited[-2].paper_id, cited[-1].paper_id}
     every = ask(library.engine, "who wrote them?", history=turns)
     assert {citation.paper.paper_id for citation in every.citations} == set(turns[1].paper_ids)
 

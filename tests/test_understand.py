@@ -16,7 +16,7 @@ from rag.understand import NOT_LISTED, understand
 
 NAMES = Names(
     venues=("ICML", "NeurIPS", "ICLR 2021"),
-    categories=("Optimization · Non-Convex", "Theory", "Theory · Game Theory", "Social Aspects · Games"),
+    categories=("Optimization · Non-Convex", "Theory", "Theory · Game Theory", "Social Aspects · Games", "Games · Theory"),
 )
 HISTORY = (
     Turn("user", "Is there a faster algorithm for Gromov-Wasserstein?"),
@@ -226,7 +226,9 @@ def test_a_question_that_only_points_asks_what_was_asked_before() -> None:
     for question in ("and the second one?", "what about the second?", "那第二篇呢？"):
         read = understand(question, history, Filters(), NAMES)
         assert (read.intent, read.filters.paper_ids) == ("authors", ("b",))
-        assert "first" not in read.question
+        assert "first" not in read.question and "the the" not in read.question
+    two = (*LISTED, Turn("user", "who wrote the first two?"), Turn("assistant", "Gao and Li [1][2].", ("a", "b")))
+    assert understand("and the last one?", two, Filters(), NAMES).question == "who wrote the last?"
 
 
 @pytest.mark.parametrize(
