@@ -23,7 +23,7 @@ _THERE = (
     r"(?:\s+(?:(?:are|were|is) (?:there|here|in (?:the|this|your|my) \w+)|(?:are|were|have been) (?:published|written|indexed)"
     r"|there|here|do (?:we|you|i|they) (?:have|hold|know)|have (?:we|you)(?: got)?|have|exist|in total|in all|altogether"
     r"|(?:does )?(?:it|the library) (?:has|have|holds?)|in (?:the|this|your|my) (?:library|collection|corpus|catalogue|shelf)"
-    r"|did|are|were|publish|published|write|written))*"
+    r"|did|are|were|publish|published|write|written)\b)*+"
 )
 _KIND = r"(?:papers|abstracts|articles|works|publications)"
 ONLY_A_COUNT = re.compile(
@@ -35,7 +35,7 @@ ONLY_A_COUNT = re.compile(
 )
 
 ALL_THAT_PASS = re.compile(
-    rf"\W*(?:(?:which|what|list|show|find|give|me|are|all|the|of) )*{_KIND}{_THERE}(?: are)?\W*|有?哪些(?:论文|文章)\W*",
+    rf"\W*(?:(?:which|what|list|show|find|give|me|are|all|the|of) )*+{_KIND}{_THERE}(?: are)?\W*|有?哪些(?:论文|文章)\W*",
     re.IGNORECASE,
 )
 """A list of papers that is only told apart by filters."""

@@ -13,9 +13,9 @@ from anyio.to_thread import run_sync
 
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
 from rag.field_answers import from_fields
-from rag.follow_up import is_meant, means_several, places_in
 from rag.intent import intent_of
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_named, role
+from rag.pointing import is_meant, means_several, places_in
 from rag.protocols import Embedder
 from rag.scripts import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Status, Turn, Vectors

@@ -10,18 +10,9 @@ from dataclasses import replace
 
 from rag.counting import NOT_BY_TOPIC, read_count, read_list
 from rag.filters import Names, merge_filters, no_years_notice, read_filters
-from rag.follow_up import (
-    ASKS_FOR_OTHERS,
-    completed,
-    has_subject,
-    is_follow_up,
-    name_alone,
-    papers_named,
-    places_in,
-    pointed_at,
-    what_was_said,
-)
+from rag.follow_up import ASKS_FOR_OTHERS, completed, is_follow_up, name_alone, papers_named
 from rag.intent import Understood, intent_of
+from rag.pointing import has_subject, places_in, pointed_at, what_was_said
 from rag.scripts import is_latin
 from rag.small_talk import small_talk
 from rag.types import Filters, Turn
