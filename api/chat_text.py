@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urldefrag, urlsplit
 
+from api.schemas import QUESTION_LIMIT
 from rag.types import AnswerSentence, Citation, Paper, Role, Turn, unique
 
 MARKER = re.compile(r"\[(\d+)\]")
@@ -84,9 +85,10 @@ def plain(text: str) -> str:
 
 
 def read_turn(role: Role, content: str) -> Turn:
-    """A chat message as the engine takes it: links back to markers, the cited papers remembered."""
+    """A chat message as the engine takes it: links back to markers, the cited papers remembered; of what a person said, as much
+    as a question may have."""
     if role == "user":
-        return Turn("user", content)
+        return Turn("user", content[:QUESTION_LIMIT])
     cited = unique([found[2] for found in LINK.finditer(content)])
     return Turn("assistant", DOUBT.sub("", LINK.sub(r"[\1]", content)), cited)
 

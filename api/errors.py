@@ -122,11 +122,12 @@ def _of_validation(error: RequestValidationError) -> Trouble:
 
 def _of_http(error: HTTPException) -> Trouble:
     code = HTTPStatus(error.status_code).name.lower()
-    sentences = {
+    sentences: dict[object, str] = {
         404: "There is nothing at this address; /docs lists what there is.",
         405: "This address does not take this method.",
+        "There was an error parsing the body": "The body cannot be read: send JSON, not compressed and not nested hundreds deep.",
     }
-    detail = sentences.get(error.status_code, str(error.detail))
+    detail = sentences.get(error.status_code) or sentences.get(error.detail, str(error.detail))
     return Trouble(error.status_code, code, detail, headers=dict(error.headers or {}))
 
 

@@ -122,16 +122,17 @@ async def written(events: AsyncGenerator[AnswerEvent, None], reply: Reply, text:
 
 def read_messages(messages: Sequence[ChatMessage]) -> Ask:
     """The last user message as the question, what came before as its history. Raises ApiError 400."""
-    said = [read_turn("user" if one.role == "user" else "assistant", one.text) for one in messages if is_speech(one)]
+    said = [one for one in messages if is_speech(one)]
     while said and said[-1].role != "user":
         said.pop()
     if not said:
         raise ApiError(400, "no_question", "There must be a user message with some text.", param="messages")
-    question = said[-1].content
+    question = said.pop().text
     if len(question) > QUESTION_LIMIT:
         detail = f"A question may have {QUESTION_LIMIT:,} characters; this one has {len(question):,}."
         raise ApiError(400, "context_length_exceeded", detail, param="messages")
-    return Ask(question, said[:-1], top_n=TOP_N)
+    history = [read_turn("user" if one.role == "user" else "assistant", one.text) for one in said]
+    return Ask(question, history, top_n=TOP_N)
 
 
 def is_speech(message: ChatMessage) -> bool:

@@ -32,13 +32,14 @@ def without_fraction(value: object) -> object:
 INTEGRAL = BeforeValidator(without_fraction)
 """Stands last in an `Annotated`: what stands after it would be missing in the JSON schema."""
 
-Text = Annotated[str, AfterValidator(without_nul), Field(max_length=TEXT_LIMIT)]
+Text = Annotated[str, Field(max_length=TEXT_LIMIT), AfterValidator(without_nul)]
+"""The limits of a text stand before the validator, after which they would count `items`."""
 Question = Annotated[
     str,
-    AfterValidator(without_nul),
     Field(min_length=1, max_length=QUESTION_LIMIT, pattern=r"\S", examples=["Which method lowers memory use in training?"]),
+    AfterValidator(without_nul),
 ]
-Name = Annotated[str, AfterValidator(without_nul), Field(min_length=1, max_length=500)]
+Name = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(without_nul)]
 Year = Annotated[int, Field(ge=0, le=9999), INTEGRAL]
 PageSize = Annotated[int, Field(ge=1, le=500), INTEGRAL]
 TopK = Annotated[int, Field(ge=1, le=50, description="How many papers are retrieved and shown."), INTEGRAL]
@@ -129,8 +130,9 @@ class TurnIn(Request):
     paper_ids: list[Name] = Field(default=[], max_length=100)
 
     def value(self) -> Turn:
-        """The same, as the engine takes it."""
-        return Turn(self.role, self.content, tuple(self.paper_ids))
+        """The same, as the engine takes it; of what a person said, as much as a question may have."""
+        said = self.content[:QUESTION_LIMIT] if self.role == "user" else self.content
+        return Turn(self.role, said, tuple(self.paper_ids))
 
 
 class AskIn(Request):
@@ -153,7 +155,7 @@ class MessageIn(Request):
 class ConversationIn(Request):
     """A new conversation; without a title it is named after its first question."""
 
-    title: Annotated[str, AfterValidator(without_nul), Field(max_length=200)] = ""
+    title: Annotated[str, Field(max_length=200), AfterValidator(without_nul)] = ""
 
 
 class FeedbackIn(Request):
@@ -161,7 +163,7 @@ class FeedbackIn(Request):
 
     answer_id: Name
     verdict: Literal["up", "down"]
-    comment: Annotated[str, AfterValidator(without_nul), Field(max_length=4_000)] = ""
+    comment: Annotated[str, Field(max_length=4_000), AfterValidator(without_nul)] = ""
 
 
 class ClaimIn(Request):
@@ -174,7 +176,7 @@ class ClaimIn(Request):
 class VerifyTextIn(Request):
     """A text with markers: `[n]`, in any common form, stands for the n-th of `paper_ids`."""
 
-    text: Annotated[str, AfterValidator(without_nul), Field(min_length=1, max_length=TEXT_LIMIT, pattern=r"\S")]
+    text: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT, pattern=r"\S"), AfterValidator(without_nul)]
     paper_ids: list[Name] = Field(min_length=1, max_length=100)
 
 

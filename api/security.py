@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,6 +21,9 @@ from api.errors import ApiError, error_response, trouble_of
 from api.limits import RateLimit
 from rag.errors import SettingsError
 from rag.settings import Settings
+
+AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::([0-9]{1,5}))?")
+"""What `Host` may be: a name or an address, and a port."""
 
 HASHED = "sha256:"
 LOCAL_OWNER = "local"
@@ -116,21 +119,12 @@ def check_same_machine(headers: Headers, port: int | None, allowed_origins: Iter
 
     Raises ApiError 403.
     """
-    host = headers.get("host", "")
-    split = _split(f"http://{host}")
-    if split is None or not is_loopback(split[0]) or (port is not None and split[1] != port):
+    hosts = headers.getlist("host")
+    here = AUTHORITY.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    if here is None or not is_loopback(here[1].lower()) or (port is not None and int(here[2] or 80) != port):
         raise ApiError(403, "wrong_host", "Without keys this server answers only to its own loopback address as Host.")
-    origin = headers.get("origin")
-    if origin is not None and origin != f"http://{host}" and origin not in allowed_origins:
+    if not {f"http://{here[0]}", *allowed_origins}.issuperset(headers.getlist("origin")):
         raise ApiError(403, "wrong_origin", "Without keys this server answers only to pages it served itself.")
-
-
-def _split(url: str) -> tuple[str, int] | None:
-    try:
-        parts = urlsplit(url)
-        return (parts.hostname or "", parts.port or 80) if not parts.username and parts.path in ("", "/") else None
-    except ValueError:
-        return None
 
 
 @dataclass

@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
+from api.connections import ImpatientProtocol
 from api.logs import log_as_json
 from api.metrics import SHARED
 from api.security import read_keys
@@ -40,6 +41,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         config = uvicorn.Config(
             partial(open_service, settings, host, listener.getsockname()[1]),
             factory=True,
+            http=ImpatientProtocol,
             workers=workers,
             log_config=None,
             access_log=False,

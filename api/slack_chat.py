@@ -62,6 +62,9 @@ class Chat(Protocol):
     async def update(self, place: Place, ts: str, message: Message) -> None:
         """Puts another message in the place of one that does not stream (any more). Raises Refused."""
 
+    async def delete(self, place: Place, ts: str) -> None:
+        """Takes away a message of ours. Raises Refused."""
+
 
 Show = Callable[[Message], Awaitable[object]]
 """Where an answer goes. Raises Refused."""

@@ -71,13 +71,14 @@ class Click:
 
 
 def read_event(body: Mapping[str, Any]) -> Asked | None:  # Any: Slack's JSON
-    """The question that an event holds. None for what nobody asked us: edits, joins and the like (`subtype`), bots (ourselves
-    too), talk in channels that does not mention us, and mentions so old that nobody remembers whether they were answered."""
+    """The question that an event holds. None for what nobody asked us: edits, joins and the like (every `subtype` but a message
+    that comes with a file), bots (ourselves too), talk in channels that does not mention us, and mentions so old that nobody
+    remembers whether they were answered."""
     event = body["event"]
     direct = event["type"] == "message" and event.get("channel_type") == "im"
     if not direct and event["type"] != "app_mention":
         return None
-    if event.get("subtype") or event.get("bot_id") or not event.get("user"):
+    if event.get("subtype") not in (None, "file_share") or event.get("bot_id") or not event.get("user"):
         return None
     if time.time() - float(event["ts"]) > LONGEST_DELIVERY:
         return None

@@ -138,13 +138,16 @@ class Streamed:
         return ending.messages
 
     async def _recover(self, ts: str, reply: Reply) -> tuple[Message, ...]:
-        """Edits the message to hold the reply's first one and gives the messages to follow: all, when Slack refuses that."""
+        """Edits the message to hold the reply's first one and gives the messages to follow. When Slack refuses that, or nobody
+        knows, it is deleted, and all are to follow."""
         with suppress(Refused):  # it was dead already
             await self._chat.stop(self._place, ts)
         try:
             await self._chat.update(self._place, ts, reply.messages[0])
         except Refused as refused:
             log.warning("a streamed answer is posted anew: %s", refused)
+            with suppress(Refused):  # then its beginning stays above it
+                await self._chat.delete(self._place, ts)
             return reply.messages
         return reply.messages[1:]
 

@@ -136,6 +136,11 @@ class SlackChat:
             async with asyncio.timeout(POST_SECONDS):
                 await self._client.chat_update(channel=place.channel, ts=ts, text=message.text, blocks=list(message.blocks))
 
+    async def delete(self, place: Place, ts: str) -> None:
+        """Deletes a message, or raises Refused soon."""
+        with refusals():
+            await self._brief.chat_delete(channel=place.channel, ts=ts)
+
 
 def chunk(text: str) -> JsonObject:
     """A piece of a stream."""

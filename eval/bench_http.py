@@ -1,9 +1,16 @@
 """How fast questions are answered over HTTP: `python -m eval.bench_http DATA CORPUS.jsonl.gz`.
 
-DATA is a library of many papers (`python -m eval.bench_retrieval CORPUS --data DATA` makes one of 50,000); CORPUS gives the
-questions, its papers' one-line summaries. `footnote serve` runs as a process of its own and is asked over loopback: answers
-without an LLM at 1, 8 and 32 clients, the server's memory after many answers, and how soon a sentence is shown after the token of
-a scripted LLM that ends it. Client and server share this machine's cores.
+DATA is a library of many papers (`python -m eval.bench_retrieval CORPUS --data DATA` makes one of 50,000), to whose journal the
+answers are added; CORPUS gives the questions, its papers' one-line summaries. `footnote serve` runs as a process of its own and
+is asked over loopback. One JSON object comes out, milliseconds and MiB:
+
+  load      answers without an LLM at 1, 8 and 32 clients: p50, p95, answers a second, and the processor time of one answer
+  health    /healthz, asked fifty times a second while 60 clients wait for answers: p50, p95, the slowest
+  memory    of a fresh server after 1,000 and after 10,000 answers, and by what share it grew
+  first_sentence   from a scripted LLM's token that ends an answer's first sentence to its event: p50, p95, the slowest
+
+Client and server share this machine's cores; `busy` is how many processes wanted to run when it began and ended. At 20 answers
+a second the whole takes 11 minutes, nearly all of it for the 10,000 answers; `--answers 2000 --seconds 10` takes 3.
 """
 
 from __future__ import annotations
@@ -44,6 +51,12 @@ TOKEN_SECONDS = 0.02
 SENTENCES = 30
 """Answers whose first sentence is timed."""
 
+CROWD = 60
+"""Clients while health is asked for."""
+
+HEALTH_PAUSE = 0.02
+"""Seconds between two questions for health."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -63,8 +76,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="the library's data folder")
     parser.add_argument("corpus", type=Path, help="JSON Lines with tldr")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each number of clients")
-    parser.add_argument("--answers", type=int, default=LATE, help="after which the memory is read again")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"for each number of clients ({SECONDS:g})")
+    parser.add_argument(
+        "--answers", type=int, default=LATE, help=f"after which the memory is read again ({LATE}; more than {EARLY})"
+    )
     given = parser.parse_args()
     questions = [str(row["tldr"]) for row in islice(rows(given.corpus, "abstract"), 5_000) if row.get("tldr")]
     print(json.dumps(asyncio.run(measure(given.data, questions, given.seconds, given.answers)), indent=1))
@@ -73,19 +88,33 @@ def main() -> None:
 async def measure(data: Path, questions: Sequence[str], seconds: float, answers: int) -> dict[str, object]:
     """All figures; times in milliseconds, memory in MiB."""
     figures: dict[str, object] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"}
-    with serving(data) as server:
-        async with aiohttp.ClientSession() as session:
-            figures["papers"] = await ready(session, server.url)
-            await load(session, server, questions, clients=4, answers=100)
-            figures["load"] = [asdict(await load(session, server, questions, clients, seconds=seconds)) for clients in CLIENTS]
-            figures["memory"] = await memory(session, server, questions, answers)
-    async with scripted_llm() as llm:
-        with serving(data, FOOTNOTE_LLM_MODEL="scripted", FOOTNOTE_LLM_BASE_URL=llm.url) as server:
-            async with aiohttp.ClientSession() as session:
-                await ready(session, server.url)
-                delays = [await first_sentence(session, server.url, llm, question) for question in questions[: SENTENCES + 3]]
-                figures["first_sentence_after_its_last_token"] = percentiles(delays[3:])
+    busy = [os.getloadavg()[0]]
+    async with asked(data) as (session, server):
+        figures["papers"] = await ready(session, server.url)
+        await load(session, server, questions, clients=4, answers=100)
+        figures["load"] = [asdict(await load(session, server, questions, clients, seconds=seconds)) for clients in CLIENTS]
+        figures["health"] = await health(session, server, questions, seconds)
+    async with asked(data) as (session, server):
+        await ready(session, server.url)
+        figures["memory"] = await memory(session, server, questions, answers)
+    async with (
+        scripted_llm() as llm,
+        asked(data, FOOTNOTE_LLM_MODEL="scripted", FOOTNOTE_LLM_BASE_URL=llm.url) as (session, server),
+    ):
+        await ready(session, server.url)
+        delays = [await first_sentence(session, server.url, llm, question) for question in questions[: SENTENCES + 3]]
+        timed = [delay for delay in delays[3:] if delay is not None]
+        figures["first_sentence"] = {**percentiles(timed), "max": milliseconds(max(timed)), "answers": len(timed)}
+    figures["busy"] = [*busy, os.getloadavg()[0]]
     return figures
+
+
+@asynccontextmanager
+async def asked(data: Path, **settings: str) -> AsyncIterator[tuple[aiohttp.ClientSession, Server]]:
+    """A fresh server and a client, which opens as many connections as there are requests at once."""
+    with serving(data, **settings) as server:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+            yield session, server
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +206,24 @@ async def is_answered(session: aiohttp.ClientSession, url: str, question: str) -
         return False
 
 
+async def health(session: aiohttp.ClientSession, server: Server, questions: Sequence[str], seconds: float) -> dict[str, float]:
+    """How soon health is told while a crowd waits for answers."""
+    times: list[float] = []
+
+    async def look() -> None:
+        while True:
+            start = time.perf_counter()
+            async with session.get(f"{server.url}/healthz") as response:
+                await response.read()
+            times.append(time.perf_counter() - start)
+            await asyncio.sleep(HEALTH_PAUSE)
+
+    looking = asyncio.create_task(look())
+    crowd = await load(session, server, questions, CROWD, seconds=seconds)
+    looking.cancel()
+    return {**percentiles(times), "max": milliseconds(max(times)), "answers": crowd.answers, "failed": crowd.failed}
+
+
 async def memory(session: aiohttp.ClientSession, server: Server, questions: Sequence[str], answers: int) -> dict[str, float]:
     """What the server takes after EARLY and after `answers` more answers."""
     await load(session, server, questions, clients=8, answers=EARLY)
@@ -233,8 +280,8 @@ async def scripted_llm() -> AsyncIterator[ScriptedLLM]:
         await runner.cleanup()
 
 
-async def first_sentence(session: aiohttp.ClientSession, url: str, llm: ScriptedLLM, question: str) -> float:
-    """Seconds from the token that ends the first sentence to its event."""
+async def first_sentence(session: aiohttp.ClientSession, url: str, llm: ScriptedLLM, question: str) -> float | None:
+    """Seconds from the token that ends the first sentence to its event; None where the LLM was not asked or not believed."""
     llm.ended = 0.0
     headers = {"Accept": "text/event-stream"}
     seen = 0.0
@@ -242,13 +289,18 @@ async def first_sentence(session: aiohttp.ClientSession, url: str, llm: Scripted
         async for line in response.content:
             if line == b"event: sentence\n" and not seen:
                 seen = time.perf_counter()
-    return seen - llm.ended
+    return seen - llm.ended if 0 < llm.ended < seen else None
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     """p50 and p95 in milliseconds."""
     cuts = statistics.quantiles(seconds, n=20, method="inclusive")
-    return {"p50": round(cuts[9] * 1000, 1), "p95": round(cuts[18] * 1000, 1)}
+    return {"p50": milliseconds(cuts[9]), "p95": milliseconds(cuts[18])}
+
+
+def milliseconds(seconds: float) -> float:
+    """To a tenth."""
+    return round(seconds * 1000, 1)
 
 
 if __name__ == "__main__":

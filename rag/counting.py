@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rag.abstain import opening
-from rag.filters import Names, merge_filters, read_names
+from rag.filters import Names, merge_filters, read_categories
 from rag.scripts import language_of
 from rag.types import Drafted, Filters, Retrieved, Verdict
 
@@ -15,12 +15,15 @@ SHOWN = 3
 
 NOT_BY_TOPIC = "Papers are not counted by topic: those shown are the nearest, and there may be more."
 
-AFTER_CATEGORY = r"(?:\s+(?:category|area|track|section))?(?=\W*$|\s+(?:are|do|is)\b)"
+IN_CATEGORY = (
+    r"\s(?:in|under|from)\s+(?:the )?(?:category |area )?",
+    r"(?:\s+(?:category|area|track|section))?(?=\W*$|\s+(?:are|do|is)\b)",
+)
 _THERE = (
     r"(?:\s+(?:(?:are|were|is) (?:there|here|in (?:the|this|your|my) \w+)|(?:are|were|have been) (?:published|written|indexed)"
     r"|there|here|do (?:we|you|i|they) (?:have|hold|know)|have (?:we|you)(?: got)?|have|exist|in total|in all|altogether"
     r"|(?:does )?(?:it|the library) (?:has|have|holds?)|in (?:the|this|your|my) (?:library|collection|corpus|catalogue|shelf)"
-    r"|did|are|were|publish|published|write|written))*"
+    r"|did|are|were|publish|published|write|written)\b)*+"
 )
 _KIND = r"(?:papers|abstracts|articles|works|publications)"
 ONLY_A_COUNT = re.compile(
@@ -31,12 +34,22 @@ ONLY_A_COUNT = re.compile(
     re.IGNORECASE,
 )
 
+ALL_THAT_PASS = re.compile(
+    rf"\W*(?:(?:which|what|list|show|find|give|me|are|all|the|of) )*+{_KIND}{_THERE}(?: are)?\W*|有?哪些(?:论文|文章)\W*",
+    re.IGNORECASE,
+)
+"""A list of papers that is only told apart by filters."""
+
+
+def read_list(topic: str, said: Filters) -> Filters | None:
+    """The filters of a question for all papers that pass them; None where it has a topic as well, or sets none."""
+    return said if said and ALL_THAT_PASS.fullmatch(" ".join(topic.split())) else None
+
 
 def read_count(topic: str, said: Filters, names: Names) -> Filters | None:
     """The filters of a question that asks for no more than how many papers pass them; None where it has a topic as well. `topic`
     is the question without the words that set the filters `said`."""
-    areas = [*names.categories, *{category.split(" · ")[0] for category in names.categories}]
-    categories, rest = read_names(topic, areas, r"\s(?:in|under|from)\s+(?:the )?(?:category |area )?", AFTER_CATEGORY)
+    categories, rest = read_categories(topic, names, IN_CATEGORY)
     found = ONLY_A_COUNT.fullmatch(" ".join(rest.split()))
     if found is None:
         return None

@@ -13,9 +13,9 @@ from anyio.to_thread import run_sync
 
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
 from rag.field_answers import from_fields
-from rag.follow_up import means_several, places_in
 from rag.intent import intent_of
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_named, role
+from rag.pointing import is_meant, means_several, places_in
 from rag.protocols import Embedder
 from rag.scripts import is_latin
 from rag.types import Decided, DraftDone, Drafted, Piece, Retrieved, Status, Turn, Vectors
@@ -70,36 +70,44 @@ class ExtractiveGenerator:
         """One decision, the sentences, the end; markers are places (from 1) in `papers`."""
         if self._threads is None:
             self._threads = CapacityLimiter(AT_ONCE)
-        for piece in await run_sync(lambda: list(self.draft(question, standalone, papers)), limiter=self._threads):
+        meant = is_meant(question, history, papers)
+        for piece in await run_sync(lambda: list(self.draft(question, standalone, papers, meant=meant)), limiter=self._threads):
             yield piece
 
-    def draft(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> Iterator[Piece]:
-        """The same, without waiting."""
+    def draft(self, question: str, standalone: str, papers: Sequence[Retrieved], *, meant: bool = False) -> Iterator[Piece]:
+        """The same, without waiting. `meant` tells that the question points at the best paper: it is not asked whether it is on
+        the topic."""
         intent = intent_of(question)
         by_author = places_by_author(question, papers)
-        if is_hopeless(papers) and not by_author:
+        if is_hopeless(papers) and not by_author and not meant:
             yield Decided("not_in_corpus")
         elif intent in ("explain", "list", "count"):
-            yield from self._from_sentences(question, standalone, papers, by_author)
+            yield from self._from_sentences(question, standalone, papers, by_author, meant)
         else:
-            several = worth_listing(papers, range(len(papers))) if means_several(question) else [0]
+            every = range(len(papers)) if meant else worth_listing(papers, range(len(papers)))
+            several = every if means_several(question) else [0]
             places = places_named(question, papers, self._weigh) or several
             yield from from_fields([(place + 1, papers[place]) for place in places], intent, question)
         yield DraftDone()
 
     def _from_sentences(
-        self, question: str, standalone: str, papers: Sequence[Retrieved], by_author: Sequence[int]
+        self, question: str, standalone: str, papers: Sequence[Retrieved], by_author: Sequence[int], meant: bool
     ) -> Iterator[Piece]:
         wants_one = intent_of(question) == "explain"
         named = places_named(question, papers, self._weigh)
         order = list(dict.fromkeys([*named, *by_meaning(standalone, papers, self._weigh, self._words)]))
-        status = "answered" if by_author else self._decided(question, standalone, [papers[place] for place in order])
+        certain = by_author or (meant and not wants_one)
+        status = "answered" if certain else self._decided(question, standalone, [papers[place] for place in order])
+        if meant and status == "not_in_corpus":
+            status = "needs_full_text"
         yield Decided(status, (order[0] + 1,) if status == "needs_full_text" else ())
         if status != "answered":
             return
         held = cache(lambda place: self._focused(question, standalone, papers[place]))
         listing = not wants_one or len(by_author) > 1 or len(places_in(question)) > 1
-        chosen = by_author[:MOST_LISTED] or (worth_listing(papers, order) if listing else named[1:] and named)
+        chosen = by_author[:MOST_LISTED] or (
+            (order if meant else worth_listing(papers, order)) if listing else named[1:] and named
+        )
         chosen = chosen or rivals(held, order)
         if len(chosen) == 1:
             yield from quoted(held(chosen[0]), chosen[0] + 1)

@@ -14,8 +14,8 @@ OPENING_LENGTH = 70
 """Characters of an abstract that tell a reader which paper is meant."""
 
 SAID = {
-    "en": {"authors": "was written by", "year": "is from", "venue": "appeared at", "link": "is at"},
-    "zh": {"authors": "的作者是", "year": "发表于", "venue": "发表在", "link": "的链接是"},
+    "en": {"authors": "was written by", "year": "is from", "venue": "appeared at", "category": "is filed under", "link": "is at"},
+    "zh": {"authors": "的作者是", "year": "发表于", "venue": "发表在", "category": "的类别是", "link": "的链接是"},
 }
 
 
@@ -46,6 +46,7 @@ def field_of(paper: Paper, intent: Intent, language: str) -> str:
         "authors": joined(paper.authors, paper.authors_truncated, language),
         "year": str(paper.year or ""),
         "venue": paper.venue or "",
+        "category": paper.category or "",
         "link": paper.url or (f"https://doi.org/{paper.doi}" if paper.doi else ""),
     }[intent]
 

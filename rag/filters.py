@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from rag.types import Filters
+from rag.types import Filters, unique
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ RULES: tuple[tuple[str, Reading], ...] = (
     (rf"\b(?:published |written )?after {YEAR}\b|{YEAR} ?年?(?:以后|之后)", lambda m: years(int(m[1] or m[2]) + 1, None)),
     (rf"\b(?:published |written )?before {YEAR}\b|{YEAR} ?年?(?:以前|之前)", lambda m: years(None, int(m[1] or m[2]) - 1)),
     (rf"\b(?:until|till|up to|through) {YEAR}\b|\b{YEAR} or (?:earlier|older)\b", lambda m: years(None, m[1] or m[2])),
-    (rf"\b(?:published|written|appeared) in {YEAR}\b|\b(?:papers|works|articles) (?:from|of|in) {YEAR}\b", lambda m: only(m)),
+    (rf"\b(?:published|written|appeared) in {YEAR}\b", lambda m: only(m)),
+    (rf"(?<=\bpapers )(?:from|of|in) {YEAR}\b|(?<=\bworks )(?:from|of|in) {YEAR}\b", lambda m: only(m)),
     (rf"(?<=\bthere )(?:from|in) {YEAR}\b|(?<=\bhave )(?:from|in) {YEAR}\b|(?<=\bare )from {YEAR}\b", lambda m: only(m)),
     (rf"\bonly {YEAR}\b|\b{YEAR} papers\b|{YEAR} ?年(?:的|发表)", lambda m: only(m)),
 )
@@ -39,6 +40,7 @@ YEAR_RULES = tuple((re.compile(pattern, re.IGNORECASE), reading) for pattern, re
 AT_VENUE = (r"\b(?:only(?: from| at| in)?|published (?:at|in)|papers (?:at|from|in)|at)\s+", r"(?:\s+papers)?")
 VENUE_FIRST = (r"(?<=\bmany )|(?<=\bwhich )|(?<=\ball )|(?<=\bthe )", r"(?=\s+papers\b)")
 IN_CATEGORY = (r"\b(?:only|in(?: the)?|from(?: the)?)\s+", r"\s+(?:category|area|track|section|papers)\b")
+PAPERS_IN = (r"(?:(?<=\bpapers )|(?<=\bpapers are )|(?<=\bpapers there ))(?:in|under) (?:the )?(?:category |area )?", r"(?=\W*$)")
 """What stands before and behind a name that is meant as a filter."""
 
 
@@ -61,7 +63,7 @@ def read_filters(question: str, names: Names) -> tuple[Filters, str]:
     venues, rest = read_names(rest, names.venues, *AT_VENUE)
     if not venues:
         venues, rest = read_names(rest, names.venues, *VENUE_FIRST)
-    categories, rest = read_names(rest, names.categories, *IN_CATEGORY)
+    categories, rest = read_categories(rest, names, IN_CATEGORY, PAPERS_IN)
     said = replace(said, venues=venues, categories=categories)
     return (said, tidy(rest) or question) if said else (said, question)
 
@@ -75,6 +77,19 @@ def read_names(text: str, known: Sequence[str], before: str, after: str) -> tupl
             found.append(name)
             text = text[: match.start()] + " " + text[match.end() :]
     return tuple(found), text
+
+
+def read_categories(text: str, names: Names, *places: tuple[str, str]) -> tuple[tuple[str, ...], str]:
+    """Categories that stand in `text` at one of `places` (what is before and behind them), called by their whole names, by their
+    area or else by their topic (`Theory · Game Theory`), and the text without them."""
+    split = [category.partition(" · ") for category in names.categories]
+    topics = {topic: tuple("".join(one) for one in split if one[2] == topic) for _, _, topic in split if topic}
+    meant = topics | {area: (area,) for area, _, _ in split} | {category: (category,) for category in names.categories}
+    for before, after in places:
+        found, rest = read_names(text, list(meant), before, after)
+        if found:
+            return unique([category for name in found for category in meant[name]]), rest
+    return (), text
 
 
 def tidy(text: str) -> str:

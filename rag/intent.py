@@ -8,7 +8,7 @@ from typing import Literal
 
 from rag.types import Filters, Usage
 
-Intent = Literal["explain", "list", "authors", "year", "venue", "link", "count"]
+Intent = Literal["explain", "list", "authors", "year", "venue", "category", "link", "count"]
 """What the answer should be: an explanation, a list of papers, or a field of the catalogue."""
 
 
@@ -31,21 +31,26 @@ class Understood:
 
 PATTERNS: tuple[tuple[Intent, str], ...] = (
     ("count", r"\bhow many (?:\w+ )?(?:papers|abstracts|articles|works|publications)\b|\bnumber of papers\b|(?:多少|几)篇"),
+    ("count", r"^\W*(?:and |but )?how many (?:are there |are )?(?:in|from|by|at|since|before|after)\b(?!-)"),
     ("authors", r"\bwho (?:wrote|authored|published|came up with|is behind|are behind|did (?:it|this|that))\b"),
     (
         "authors",
-        r"\bwho(?:'s| is| are| were| was)? (?:the |its |their )(?:first |last |senior )?authors?\b|\bnames? of the authors?\b",
+        r"\bwho (?:made|created|invented|developed|proposed|introduced) (?:it|this|that|them|the (?:first|second|third|last)\b)",
     ),
-    ("authors", r"\b(?:list|name) (?:the|its|their) authors\b|\bauthors? of\b|\bwritten by (?:whom|who)\b|\bby whom\b"),
-    ("authors", r"^\W*(?:and |what about |how about )*(?:the |its |their )?authors?\W*$|作者(?:是谁|有谁|有哪些|呢)|谁写"),
+    ("authors", r"\bwho(?:'s| is| are| were| was)? (?:the |its |their )(?:first |last |senior )?authors?\b"),
+    ("authors", r"\bnames? of the authors?\b|\b(?:list|name) (?:the|its|their) authors\b"),
+    ("authors", r"\bauthors? of\b|\bwritten by (?:whom|who)\b|\bby whom\b"),
+    ("authors", r"^\W*(?:and |what about |how about )*(?:the |its |their )?authors?\W*$|\bhow many (?:co-?)?authors\b"),
+    ("authors", r"作者(?:是谁|有谁|有哪些|呢)|谁写"),
     ("year", r"\b(?:which|what) year\b|\bwhen (?:was|were) .*(?:published|written|released)\b"),
     ("year", r"(?:哪一?年|什么时候)(?:发表|出版|写)"),
     ("venue", r"\bwhere (?:was|were) .*(?:published|presented)\b|\b(?:which|what) (?:venue|conference|journal)\b"),
     ("venue", r"发表[在于](?:哪|什么)"),
-    ("link", r"\b(?:link|url|doi) (?:to|of|for)\b|\bwhat(?:'s| is) (?:the|its) (?:link|url|doi)\b|链接"),
+    ("category", r"\b(?:which|what) (?:category|area|field) (?:is|does|was)\b|(?:哪个|什么)(?:类别|领域|方向)"),
+    ("link", r"\b(?:the|its|a) (?:link|url|doi)(?=\W*$| please)|\b(?:link|url|doi) (?:to|of|for)\b|链接"),
     ("list", r"\b(?:which|what|any|other|all|the|show|list|find)(?: \w+){0,3} (?:papers|works|articles|studies|publications)\b"),
     ("list", r"^\W*(?:list|show|find|collect)\b|\bdo we have\b|\banything (?:on|about|from|by)\b|\bI(?:'m| am) collecting\b"),
-    ("list", r"\bpapers (?:on|about|by|from|that|which|is|are|has|have)\b|\bappears? (?:in )?(?:twice|several)\b"),
+    ("list", r"\bpapers (?:on|about|by|from|in|that|which|is|are|has|have)\b|\bappears? (?:in )?(?:twice|several)\b"),
     ("list", r"\bwhat has .* (?:got|done|written|published)\b|\b(?:which|need) (?:results|methods|approaches|works)\b"),
     ("list", r"哪些(?:论文|文章|工作)|列出"),
 )

@@ -13,7 +13,7 @@ from rag.word_vectors import WordVectors
 Weigh = Callable[[str], Mapping[str, float]]
 """The content terms of a text, each with its inverse document frequency: `KeywordIndex.weights`."""
 
-NAME = re.compile(r"[^\W_]*[A-Z0-9][^\W_]*(?:[-./'’][^\W_]+)*")
+NAME = re.compile(r"(?<![^\W_])[^\W_]*[A-Z0-9][^\W_]*(?:[-./'’][^\W_]+)*")
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 ROLE, BESIDE = 0.1, 0.1

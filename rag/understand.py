@@ -8,20 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rag.counting import NOT_BY_TOPIC, read_count
+from rag.counting import NOT_BY_TOPIC, read_count, read_list
 from rag.filters import Names, merge_filters, no_years_notice, read_filters
-from rag.follow_up import (
-    ASKS_FOR_OTHERS,
-    completed,
-    has_subject,
-    is_follow_up,
-    name_alone,
-    papers_named,
-    places_in,
-    pointed_at,
-    what_was_said,
-)
+from rag.follow_up import ASKS_FOR_OTHERS, completed, is_follow_up, name_alone, papers_named
 from rag.intent import Understood, intent_of
+from rag.pointing import has_subject, places_in, pointed_at, what_was_said
 from rag.scripts import is_latin
 from rag.small_talk import small_talk
 from rag.types import Filters, Turn
@@ -54,14 +45,17 @@ def understand(question: str, history: Sequence[Turn], filters: Filters, names: 
         return Understood(question, standalone=question, search_text="", filters=filters, intent="explain")
     asked = completed(question, history)
     said, topic = read_filters(asked, names)
-    if intent_of(asked) == "count":
-        return understood_count(asked, topic, said, filters, names)
-    notice = no_years_notice(said, names)
-    if notice:
-        said = replace(said, year_min=None, year_max=None)
+    intent = intent_of(asked)
+    exact = read_count(topic, said, names) if intent == "count" else read_list(topic, said) if intent == "list" else None
+    if exact is not None:
+        every = merge_filters(exact, filters)
+        return Understood(asked, standalone=asked, search_text=topic, filters=every, intent=intent, counts=True)
     pointed = pointed_at(question, history)
+    notices = [no_years_notice(said, names), NOT_BY_TOPIC if intent == "count" and not pointed else None]
+    if notices[0]:
+        said = replace(said, year_min=None, year_max=None)
     if pointed is None and places_in(question) and not has_subject(question):
-        notice = " ".join(filter(None, [notice, NOT_LISTED]))
+        notices.append(NOT_LISTED)
     depends = bool(history) and is_follow_up(asked) and not name_alone(question)
     context = pointed.said if pointed else what_was_said(history) if depends else ""
     others = history and not pointed and is_follow_up(question) and ASKS_FOR_OTHERS.search(question)
@@ -70,21 +64,7 @@ def understand(question: str, history: Sequence[Turn], filters: Filters, names: 
         standalone=f"{asked} ({context})" if context else asked,
         search_text=f"{context} {topic}".strip(),
         filters=merge_filters(replace(said, paper_ids=pointed.paper_ids) if pointed else said, filters),
-        intent=intent_of(asked),
+        intent=intent,
         exclude=papers_named(history) if others else (),
-        notice=notice,
-    )
-
-
-def understood_count(asked: str, topic: str, said: Filters, filters: Filters, names: Names) -> Understood:
-    """A question after a number of papers. Its years are kept where no paper has one: none is then the right number."""
-    exact = read_count(topic, said, names)
-    return Understood(
-        question=asked,
-        standalone=asked,
-        search_text=topic,
-        filters=merge_filters(exact or said, filters),
-        intent="count",
-        counts=exact is not None,
-        notice=None if exact is not None else NOT_BY_TOPIC,
+        notice=" ".join(filter(None, notices)) or None,
     )

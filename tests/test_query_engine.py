@@ -316,6 +316,19 @@ def test_fields_are_told_of_every_paper_that_is_named_and_of_no_other(library: L
     assert [citation.paper.authors[0] for citation in answer.citations] == ["Udbhav Bamba", "Huanlin Gao"]
 
 
+def test_a_paper_pointed_at_is_not_said_to_be_missing_however_little_was_said_of_it(library: Library) -> None:
+    papers = library.catalogue.list(limit=3)
+    said = "The library holds 3 papers [1][2][3]."
+    history = [Turn("user", "How many papers are there?"), Turn("assistant", said, tuple(paper.paper_id for paper in papers))]
+    authors = ask(library.engine, "Great. And who made the second?", history=history)
+    assert authors.status == "answered" and papers[1].authors[0] in authors.text
+    for question in ("what about the last one?", "最后一篇呢？"):
+        about = ask(library.engine, question, history=history)
+        assert (about.status, about.citations[0].paper) == ("answered", papers[2])
+    off = ask(library.engine, "Does the first one bake bread in an oven?", history=history)
+    assert off.status != "not_in_corpus" and off.citations[0].paper == papers[0]
+
+
 def test_the_paper_listed_second_is_asked_for_its_authors(library: Library) -> None:
     listed = ask(library.engine, "Which papers is Ziniu Li on?")
     cited = [citation.paper for citation in listed.citations]
@@ -325,6 +338,8 @@ def test_the_paper_listed_second_is_asked_for_its_authors(library: Library) -> N
     assert [citation.paper for citation in answer.citations] == [cited[1]] and cited[1].authors[0] in answer.text
     both = ask(library.engine, "compare the first and the second", history=turns)
     assert {citation.paper.paper_id for citation in both.citations} == {cited[0].paper_id, cited[1].paper_id}
+    two = ask(library.engine, "who wrote the last two?", history=turns)
+    assert {citation.paper.paper_id for citation in two.citations} == {cited[-2].paper_id, cited[-1].paper_id}
     every = ask(library.engine, "who wrote them?", history=turns)
     assert {citation.paper.paper_id for citation in every.citations} == set(turns[1].paper_ids)
 

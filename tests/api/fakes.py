@@ -16,6 +16,7 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
+from api.connections import ImpatientProtocol
 from rag.catalogue import Catalogue
 from rag.database import open_database, sqlite_url
 from rag.identity import read_record
@@ -265,11 +266,11 @@ def fake_library(folder: Path, papers: Sequence[RawPaper] = PAPERS) -> FakeLibra
 
 
 @contextlib.contextmanager
-def served(app: FastAPI) -> Iterator[str]:
+def served(app: FastAPI, http: type[ImpatientProtocol] = ImpatientProtocol) -> Iterator[str]:
     """The address of a real server on a free loopback port, in a thread of its own."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=5))
+        server = uvicorn.Server(uvicorn.Config(app, http=http, log_config=None, lifespan="on", timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         while not server.started:

@@ -169,6 +169,18 @@ def test_a_bad_field_is_named(client: TestClient, body: object, field: str) -> N
     assert field in [error["field"] for error in response.json()["errors"]]
 
 
+def test_a_text_too_long_is_told_in_characters(client: TestClient) -> None:
+    assert "4000 characters" in client.post("/api/v1/ask", json={"question": "x" * 4001}).json()["detail"]
+
+
+def test_of_what_was_said_before_no_more_is_read_than_a_question_may_have(client: TestClient, library: FakeLibrary) -> None:
+    said = [{"role": role, "content": "x" * 5000} for role in ("user", "assistant")]
+    assert client.post("/api/v1/ask", json={"question": "And?", "history": said}).status_code == 200
+    body = {"model": "footnote", "messages": [*said, {"role": "user", "content": "And?"}]}
+    assert client.post("/v1/chat/completions", json=body).status_code == 200
+    assert [[len(turn.content) for turn in asked.history] for asked in library.engine.asked] == [[4000, 5000]] * 2
+
+
 @pytest.mark.parametrize(
     ("content", "status"),
     [(b"{", 400), (b"\xff\xfe", 400), (b"[" * 100_000, 400), (b'{"question": ' + b"9" * 5000 + b"}", 400), (b"", 422)],
@@ -177,6 +189,7 @@ def test_a_body_that_is_not_json_is_told_so(client: TestClient, content: bytes, 
     response = client.post("/api/v1/ask", content=content, headers={"Content-Type": "application/json"})
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"
+    assert status == 422 or "JSON" in response.json()["detail"]
 
 
 def test_nul_and_lone_surrogates_never_reach_the_engine(client: TestClient, library: FakeLibrary) -> None:

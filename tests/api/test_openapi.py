@@ -19,6 +19,7 @@ from tests.api.fakes import FakeLLM, fake_library, served
 KEY = "a-key-for-all"
 CONFIG = schemathesis.Config.from_dict(
     {
+        "request-timeout": 60,  # the usual 10 s pass on a machine that does much else
         "generation": {"allow-extra-parameters": False},
         "checks": {
             "positive_data_acceptance": {"expected-statuses": ["2xx", "404"]},

@@ -96,19 +96,41 @@ def test_loopback_is_told_by_address_not_by_resemblance(host: str, loopback: boo
     assert is_loopback(host) is loopback
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"])
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LocalHost:8000", "[::1]:8000"])
 def test_the_servers_own_address_as_host_passes(host: str) -> None:
     check_same_machine(Headers({"Host": host}), 8000, ())
     check_same_machine(Headers({"Host": host, "Origin": f"http://{host}"}), 8000, ())
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.org:8000", "evil.org", "127.0.0.1:9000", "127.0.0.1", "", "127.0.0.1:8000@evil.org", "x:y", "[::1"]
+    "host",
+    [
+        "evil.org:8000",
+        "evil.org",
+        "127.0.0.1:9000",
+        "127.0.0.1",
+        "",
+        "127.0.0.1:8000@evil.org",
+        "127.0.0.1:8000#evil.org",
+        "[::1%25evil]:8000",
+        "127.0.0.1.evil.org:8000",
+        "x:y",
+        "[::1",
+    ],
 )
 def test_any_other_host_is_refused(host: str) -> None:
     with pytest.raises(ApiError) as refused:
         check_same_machine(Headers({"Host": host}), 8000, ())
     assert refused.value.status == 403
+
+
+@pytest.mark.parametrize("name", ["host", "origin"])
+def test_one_right_header_does_not_hide_a_wrong_one(name: str) -> None:
+    right = {"host": b"127.0.0.1:8000", "origin": b"http://127.0.0.1:8000"}
+    headers = [(key.encode(), value) for key, value in right.items()]
+    check_same_machine(Headers(raw=headers), 8000, ())
+    with pytest.raises(ApiError):
+        check_same_machine(Headers(raw=[*headers, (name.encode(), b"http://evil.org")]), 8000, ())
 
 
 @pytest.mark.parametrize("origin", ["http://evil.org", "null", "https://127.0.0.1:8000", "http://127.0.0.1:9000", ""])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from rag.index.terms import asked, spell
@@ -20,6 +22,12 @@ from rag.index.terms import asked, spell
 )
 def test_texts_are_spelled_for_the_index(text: str, spelled: str) -> None:
     assert spell(text) == spelled
+
+
+def test_a_word_of_very_many_letters_is_spelled_at_once() -> None:
+    began = time.process_time()
+    assert spell("a" * 100_000) == "a" * 100_000
+    assert time.process_time() - began < 1  # tried at each letter it takes minutes, and no other thread runs meanwhile
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ OWN_LINK = re.compile(r"<https?://[^|<>\s]+\|[^<>|]*>")
 ADDRESS = re.compile(r"(?:://|www\.|mailto:)[^\s`]")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 BLOCK_TEXT = {"markdown": 12_000, "section": 3_000, "context": 3_000, "plain_text": 75}
-PER_MINUTE = {"chat.startStream": 20, "chat.stopStream": 20, "chat.appendStream": 100, "chat.update": 50}
+PER_MINUTE = {"chat.startStream": 20, "chat.stopStream": 20, "chat.appendStream": 100, "chat.update": 50, "chat.delete": 50}
 """Calls of a method a minute, by Slack's tiers 2, 4 and 3."""
 
 PER_SECOND = {"chat.postMessage", "chat.startStream", "chat.appendStream"}
@@ -214,6 +214,14 @@ class FakeSlack:
         check_message(form.get("text") or "", read_blocks(form))
         message.text, message.blocks, message.pieces = form.get("text") or "", read_blocks(form), []
         message.edits += 1
+        return {"ts": message.ts}
+
+    def chat_delete(self, form: Json) -> Json:
+        """Takes a message away."""
+        message = self._message(form)
+        if message.streaming:
+            raise Refusal("cant_delete_message")
+        self.posted.remove(message)
         return {"ts": message.ts}
 
     def chat_postEphemeral(self, form: Json) -> Json:

@@ -16,6 +16,7 @@ from api.doctor import examine
 from api.slack_web import SCOPES
 from tests.slack.conftest import eventually, slack_settings
 from tests.slack.fake_slack import APP_TOKEN, SECRET, TOKEN, FakeSlack, mention
+from tests.stub_llm import DONE, ROLE, USAGE, StubLLM, event, steps
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "rag" / "samples" / "papers.txt"
@@ -61,6 +62,34 @@ async def test_the_bot_answers_from_the_papers_and_ends_at_sigterm(slack: FakeSl
     finally:
         if process.returncode is None:
             process.kill()
+
+
+async def test_an_llms_answer_appears_sentence_by_sentence(slack: FakeSlack, tmp_path: Path) -> None:
+    assert (await run(tmp_path, "ingest", str(SAMPLES)))[0] == 0
+    said = [
+        "LeMiCa speeds up video diffusion without training [1]. ",
+        "On Latte it runs 2.9 times faster [1]. ",
+        "It caches [1].",
+    ]
+    pauses = [step for sentence in said for step in (event(sentence), 1.3)]
+    with StubLLM(steps(ROLE, *pauses, event(finish="stop"), USAGE, DONE)) as llm:
+        slack_side = {"SLACK_BOT_TOKEN": TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_API_URL": slack.base, "SLACK_STREAM": "true"}
+        llm_side = {"LLM_BASE_URL": llm.base_url, "LLM_MODEL": "stub"}
+        given = {f"FOOTNOTE_{name}": value for name, value in {**slack_side, **llm_side}.items()}
+        process = await start(tmp_path, "slack", **given)
+        try:
+            await eventually(lambda: slack.sockets, 60)
+            body = mention(slack, "What makes video diffusion faster without training?")
+            await slack.sockets[0].send_json({"type": "events_api", "envelope_id": "e1", "payload": body})
+            await eventually(lambda: slack.posted and not slack.posted[0].streaming, 60)
+            process.send_signal(signal.SIGTERM)
+            await asyncio.wait_for(process.communicate(), 30)
+        finally:
+            if process.returncode is None:
+                process.kill()
+    (answer,) = slack.posted
+    assert len(answer.pieces) >= 2 and "".join(answer.pieces) == "".join(said)
+    assert [block["type"] for block in answer.blocks] == ["section", "actions"] and not answer.edits
 
 
 async def test_the_doctor_checks_the_tokens(slack: FakeSlack) -> None:

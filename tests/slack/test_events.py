@@ -223,6 +223,13 @@ async def test_edits_bots_and_old_events_are_not_answered(
     assert not door.slack.posted
 
 
+@pytest.mark.parametrize("make", [mention, direct], ids=["mention", "direct"])
+async def test_a_question_that_comes_with_a_file_is_answered(door: Door, make: Callable[..., dict[str, object]]) -> None:
+    answer = await door.ask(make(door.slack, "Otters?", subtype="file_share", files=[{"id": "F1", "name": "otters.pdf"}]))
+    assert "About" in answer.shown
+    assert "What would you like to know" in (await door.ask(make(door.slack, "", subtype="file_share", files=[]))).text
+
+
 async def test_an_edited_question_is_not_answered_again(library: FakeLibrary, slack: FakeSlack) -> None:
     async with open_door(library, slack) as door:
         body = mention(slack, "Otters?")

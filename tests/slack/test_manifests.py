@@ -23,6 +23,7 @@ SCOPES: dict[str, set[str]] = {
     "chat_appendStream": {"chat:write"},
     "chat_stopStream": {"chat:write"},
     "chat_update": {"chat:write"},
+    "chat_delete": {"chat:write"},
     "assistant_threads_setStatus": {"chat:write"},
     "conversations_replies": HISTORY,
 }

@@ -79,6 +79,17 @@ async def test_what_was_asked_before_the_end_is_answered(library: FakeLibrary, s
     assert "About" in slack.posted[0].shown
 
 
+async def test_answers_stream(library: FakeLibrary, slack: FakeSlack) -> None:
+    settings = slack_settings(slack, slack_stream=True)
+    library.engine.pauses[2] = 0.9
+    async with socket_mode(make_context(library, settings), settings):
+        await eventually(lambda: slack.sockets)
+        await push(slack, "events_api", mention(slack, "Otters?"))
+        await eventually(lambda: slack.posted)
+        assert slack.posted[0].streaming
+    assert not slack.posted[0].streaming and len(slack.posted[0].pieces) == 2
+
+
 async def test_a_token_that_slack_does_not_take_is_told(library: FakeLibrary, slack: FakeSlack) -> None:
     settings = slack_settings(slack, slack_app_token=SecretStr("xapp-bad"))
     with pytest.raises(SettingsError, match="FOOTNOTE_SLACK_APP_TOKEN: Slack says invalid_auth"):

@@ -140,12 +140,23 @@ async def test_a_stream_that_breaks_ends_as_one_whole_message(door: Door, method
     assert is_whole(answer) and answer.edits == 1
 
 
-async def test_an_answer_that_cannot_be_edited_is_posted_anew(door: Door) -> None:
+@pytest.mark.parametrize("fault", ["block_mismatch", "edit_window_closed", LOST])
+async def test_an_answer_that_cannot_be_edited_is_posted_anew_in_its_place(door: Door, fault: str) -> None:
     door.slack.faults["chat.stopStream"].append("internal_error")
-    door.slack.faults["chat.update"].append("edit_window_closed")
+    door.slack.faults["chat.update"].append(fault)
     await door.send(mention(door.slack, "Otters?"))
-    _, answer = await ended(door.slack, 2)
-    assert is_whole(answer)
+    await eventually(lambda: "postMessage" in calls(door.slack))
+    (answer,) = await ended(door.slack)
+    assert is_whole(answer) and not answer.pieces and not answer.edits
+
+
+async def test_an_answer_that_can_neither_be_edited_nor_deleted_is_posted_anew(door: Door) -> None:
+    door.slack.stream_appends = 0
+    door.slack.faults["chat.update"].append("edit_window_closed")
+    door.slack.faults["chat.delete"].append("cant_delete_message")
+    await door.send(mention(door.slack, "Otters?"))
+    beginning, answer = await ended(door.slack, 2)
+    assert beginning.pieces == SAID[:1] and is_whole(answer)
 
 
 @pytest.mark.parametrize("fault", ["missing_scope", "channel_type_not_supported", "unknown_method", 30])
@@ -276,6 +287,7 @@ async def test_text_that_changes_what_was_shown_ends_as_one_whole_message(door: 
     (answer,) = await ended(door.slack)
     assert answer.edits == 1
     assert answer.blocks[0]["text"] == "See `www.evil.com` and more [1]."
+    assert calls(door.slack) == ["startStream", "stopStream", "update"]
 
 
 async def test_an_edited_question_does_not_disturb_the_stream(door: Door) -> None:
