@@ -1,12 +1,14 @@
 """The numbers a text states, so that a sentence's can be looked for in the abstract it cites.
 
 Digits inside a name (COVID-19, IL-6, GPT-4, ResNet-50, T^(3/4)) are no statement. `2.7x`, `2.7×` and `2.7` are one number, so are
-`1,000`, `1000` and `one thousand`, `62.95%` and `62.95 percent`, `70%` and `0.7`.
+`1,000`, `1000` and `one thousand`, `62.95%` and `62.95 percent`, `70%` and `0.7`, `2.6 billion` and `26 亿`, `three times` and
+`三倍`. Chinese numerals are numbers before a measure word or after 百分之; alone they are parts of words.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -35,6 +37,12 @@ _CHUNK = re.compile(r"[^\s()\[\]{}<>=≤≥≈~,;:!?\"“”‘’|\u3000-\u9fff
 _STATES = re.compile(r"[-−–+±$€£¥/.]*[0-9](?![Dd]\b)")
 _FIGURE = re.compile(r"[0-9]{1,30}(?:,[0-9]{3})*(?:\.[0-9]{1,30})?|\.[0-9]{1,30}")
 _SCALE = re.compile(rf"\s?(?:(?P<sign>{'|'.join(_SCALES)})|(?P<word>(?i:{'|'.join(_SPELLED_SCALES)})))\b")
+_CHINESE_SCALE = re.compile(r"\s?([百千]?[万亿]|千)")
+_CHINESE = re.compile(
+    r"(?<![第数几多两一二三四五六七八九十百千万亿点])(?:百分之(?P<share>[一二三四五六七八九十百]{1,6})(?![点百分])"
+    r"|(?P<count>[一二两三四五六七八九十][一二两三四五六七八九十百千万亿]{0,11})(?P<over>[多余])?[大类]?(?:[个种倍项类组次层步轮名位家篇例条款台套张年天周]|小时|分钟))"
+)
+"""`百分之三`, `三十二个`, `五十多种`, `六大类`; not `第三个`, `几十个`, `十分`, `三维`."""
 _PERCENT = re.compile(r"\s?(?:%|per ?cent\b|pp\b)", re.IGNORECASE)
 _SPELLED = re.compile(
     rf"(?<![\w-])(?P<tens>{'|'.join(_TENS)})[- ](?P<unit>{'|'.join(_UNITS[1:10])})(?!\w)"
@@ -43,7 +51,7 @@ _SPELLED = re.compile(
 )
 _HEDGE = re.compile(
     r"(?:about|around|roughly|nearly|almost|approximately|approx\.|some|over|more than|less than|under|close to|circa|ca\.|up to"
-    r"|at least|at most|[~≈<>≥≤约近])\s?$",
+    r"|at least|at most|[~≈<>≥≤约近超]|超过|不到|最多|至多|至少|高达)\s?$",
     re.IGNORECASE,
 )
 _PASSED_OVER = (
@@ -76,7 +84,7 @@ class Number:
 
 
 def stated_numbers(text: str) -> Iterator[Number]:
-    """The numbers a cleaned sentence states, figures first; `one`, list numbers and digits inside names are none."""
+    """The numbers a cleaned sentence states, figures first; `one`, `一个`, `两个`, list numbers and digits in names are none."""
     return (number for number in _numbers(text) if number.written.lower() != "one" or len(number.values) > 1)
 
 
@@ -86,6 +94,7 @@ def _numbers(text: str) -> Iterator[Number]:
         if _STATES.match(chunk.group()):
             yield from _figures(text, chunk.start(), chunk.end())
     yield from (_spelled(text, found) for found in _SPELLED.finditer(text))
+    yield from _chinese(text)
 
 
 def _figures(text: str, start: int, end: int) -> Iterator[Number]:
@@ -107,7 +116,33 @@ def _spelled(text: str, found: re.Match[str]) -> Number:
     return Number(found.group(), _values(value, text, found.end()), counts=_what_follows(text, found.end()))
 
 
+def _chinese(text: str) -> Iterator[Number]:
+    """`一个` and `两个` are said of anything, and are passed over."""
+    for found in _CHINESE.finditer(text):
+        value = chinese_value(found["share"] or found["count"])
+        if found["share"]:
+            yield Number(found.group(), frozenset({value.normalize(), (value / 100).normalize()}))
+        elif value > 2:
+            yield Number(found["count"], frozenset({value.normalize()}), hedged=bool(found["over"]))
+
+
+def chinese_value(numeral: str) -> Decimal:
+    """What a Chinese numeral counts: 32 for 三十二, 120,000,000 for 一亿二千万."""
+    whole = part = digit = 0
+    for char in numeral.replace("两", "二"):
+        value = int(unicodedata.numeric(char))
+        if value < 10:
+            digit = value
+        elif value < 10**4:
+            part, digit = part + (digit or 1) * value, 0
+        else:
+            whole, part, digit = whole + (part + digit or 1) * value, 0, 0
+    return Decimal(whole + part + digit)
+
+
 def _values(value: Decimal, text: str, end: int) -> frozenset[Decimal]:
+    if scale := _CHINESE_SCALE.match(text, end):
+        return frozenset({(value * chinese_value(scale[1])).normalize()})
     values = {value}
     if scale := _SCALE.match(text, end):
         values.add(value * (_SCALES[scale["sign"]] if scale["sign"] else _SPELLED_SCALES[scale["word"].lower()]))
@@ -127,7 +162,7 @@ def held_values(text: str) -> frozenset[Decimal]:
     """Every value a cleaned text holds, digits inside names and number words included."""
     figures = (_values(_value(figure), text, figure.end()) for figure in _FIGURE.finditer(text))
     spelled = (_spelled(text, found).values for found in _SPELLED.finditer(text))
-    return frozenset().union(*figures, *spelled)
+    return frozenset().union(*figures, *spelled, *(number.values for number in _chinese(text)))
 
 
 def missing_numbers(sentence: str, held: frozenset[Decimal]) -> tuple[str, ...]:
