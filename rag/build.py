@@ -22,6 +22,7 @@ from rag.types import Filters, IngestReport
 
 if TYPE_CHECKING:
     from rag.openai_api import OpenAIChat
+    from rag.other_scripts import OtherScripts
     from rag.query_engine import QueryEngine
     from rag.retrieve import HybridRetriever
 
@@ -85,7 +86,9 @@ class Library:
 
         words = self.embedder if self.settings.embedding == "local" else LocalEmbedder()
         extractive = ExtractiveGenerator(self.indexes.keyword.weights, self.embedder, WordVectors(words))
-        local = LocalVerifier(words, self.indexes.keyword, vectors_of=self.embedder.model)
+        local = LocalVerifier(
+            words, self.indexes.keyword, vectors_of=self.embedder.model, other_scripts=self._verified_in_other_scripts()
+        )
         llm = self.llm
         return QueryEngine(
             Parts(
@@ -101,6 +104,15 @@ class Library:
                 unsupported=self.settings.unsupported,
             )
         )
+
+    def _verified_in_other_scripts(self) -> OtherScripts | None:
+        from rag.other_scripts import OtherScripts
+
+        def load() -> Embedder:
+            assert self.multilingual
+            return self.multilingual
+
+        return OtherScripts(load, self.catalogue.vectors) if self.reads_other_scripts else None
 
     def relaxation(self, filters: Filters) -> str:
         """What to say when no paper passes these filters. Blocking."""

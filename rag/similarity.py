@@ -10,18 +10,21 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from rag.match import names_in
 from rag.numbers import held_values
 from rag.types import IndexedPaper, Paper, Vectors
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 WEIGHTS_FILE = Path(__file__).with_name("verifier_weights.json")
 
@@ -87,6 +90,16 @@ class Reading:
     titular: frozenset[str]
     own: frozenset[str]
     numbers: frozenset[Decimal]
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A paper that a sentence cites, at its place (from 1) among those retrieved, with the sentence's cosine to each of its
+    sentences."""
+
+    place: int
+    reading: Reading
+    cosines: Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,29 +210,32 @@ def is_held(term: str, held: frozenset[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The fitted weights. From probability `ok` on, a sentence is borne out; below `mismatch` its abstract is a wrong one."""
+    """The fitted weights. From probability `ok` on, a sentence is borne out; below `mismatch` its abstract is a wrong one. It is
+    cited anew to a paper that bears it out with probability `anew`."""
 
     name: str
     weights: tuple[float, ...]
     intercept: float
     ok: float
     mismatch: float
+    anew: float = 0.0
 
-    def probability(self, features: Features) -> float:
-        """That the abstract is a right one for the claim, in [0, 1]."""
+    def probability(self, features: DataclassInstance) -> float:
+        """That the abstract is a right one for the claim, in [0, 1]; `features` are of the class that the model was read for."""
         logit = self.intercept + sum(w * x for w, x in zip(self.weights, astuple(features), strict=True))
         return 1 / (1 + math.exp(-logit))
 
 
-def read_model(path: Path = WEIGHTS_FILE) -> Model:
-    """The model as fitted; its name is `local@` and the first 8 hex digits of the file's SHA-256."""
+def read_model(path: Path = WEIGHTS_FILE, features: type[DataclassInstance] = Features) -> Model:
+    """The model as fitted, a weight for each field of `features`; its name is `local@` and 8 hex digits of the file's SHA-256."""
     content = path.read_bytes()
     fitted = json.loads(content)
-    weights = tuple(float(fitted["weights"][name]) for name in Features.__slots__)
+    weights = tuple(float(fitted["weights"][name]) for name in (field.name for field in fields(features)))
     return Model(
         name=f"local@{hashlib.sha256(content).hexdigest()[:8]}",
         weights=weights,
         intercept=float(fitted["intercept"]),
         ok=float(fitted["ok"]),
         mismatch=float(fitted["mismatch"]),
+        anew=float(fitted.get("anew", 0.0)),
     )

@@ -7,8 +7,8 @@ and direction. A verifier that reads, such as an LLM, sits behind the same `Veri
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from anyio import CapacityLimiter
@@ -17,9 +17,11 @@ from anyio.to_thread import run_sync
 from rag.fields import check_fields
 from rag.markers import without_markers
 from rag.numbers import missing_numbers, swapped_numbers
+from rag.other_scripts import OtherScripts, in_other_script
 from rag.protocols import Embedder
-from rag.scripts import is_latin
+from rag.scripts import is_latin, set_apart
 from rag.similarity import (
+    Cited,
     Claim,
     Corpus,
     Model,
@@ -59,21 +61,16 @@ NO_IDEA = 0.5
 UNCITED_TERMS = 4
 """Content words from which a sentence without a marker is taken for a claim that a paper may bear out."""
 
+UNCITED_CHARACTERS = 8
+"""The same for Chinese, Japanese and Korean, which words are not counted in."""
+
+LOOKED_FOR = "in another language than the abstract: only its numbers and names were looked for"
+
 _WORD = re.compile(r"[^\W_]+")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _TELLING_NAME = re.compile(r".[A-Z0-9]")
 """A capital or digit within: `SWE-Bench`, not the first word of a title or a proper noun that may be written otherwise."""
 _LOWER_WORD = re.compile(r"\b[^\W\d_A-Z]+\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A paper that a sentence cites, at its place (from 1) among those retrieved, with the sentence's cosine to each of its
-    sentences."""
-
-    place: int
-    reading: Reading
-    cosines: Vectors
 
 
 class LocalVerifier:
@@ -82,13 +79,23 @@ class LocalVerifier:
     Vectors that papers carry are taken for that model's unless `vectors_of` names another: then sentences are embedded here.
     """
 
-    def __init__(self, embedder: Embedder, corpus: Corpus, *, model: Model | None = None, vectors_of: str | None = None) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        corpus: Corpus,
+        *,
+        model: Model | None = None,
+        vectors_of: str | None = None,
+        other_scripts: OtherScripts | None = None,
+    ) -> None:
+        """Without `other_scripts`, of a sentence in another script only numbers and names are looked for."""
         self._embedder = embedder
         self._has_vectors = vectors_of in (None, embedder.model)
         self._vocabulary = Vocabulary(corpus)
         self._model = model or read_model()
+        self._other_scripts = other_scripts
         self._threads: CapacityLimiter | None = None
-        self.name = self._model.name
+        self.name = f"{self._model.name}{other_scripts.model.name.replace('local@', '+') if other_scripts else ''}"
 
     async def verify(self, drafted: Drafted, papers: Sequence[Retrieved]) -> Verdict:
         """`drafted.markers` are places (from 1) in `papers`; places out of range count for nothing. A sentence that its papers do
@@ -105,61 +112,133 @@ class LocalVerifier:
             return check_fields(text, cited)
         if quoted := quotation(text, cited):
             return Verdict("ok", quoted, "the abstract's own words", 1.0)
-        claim = read_claim(text, self._vocabulary)
-        vector = self._embedder.embed_question(text)
-        verdict = self._judge(claim, [self._cited(place, paper, vector) for place, paper in cited])
-        if verdict.support == "ok":
-            return verdict
-        others = [(place, paper) for place, paper in enumerate(papers, start=1) if place not in drafted.markers]
-        return self._cited_anew(claim, vector, others) or verdict
+        claim = read_claim(set_apart(text), self._vocabulary)
+        gate = self._gate(claim, papers, [place for place, _ in cited])
+        verdict = judge(claim, gate, [gate.hold(place) for place, _ in cited])
+        return verdict if verdict.support == "ok" else cited_anew(claim, gate) or verdict
 
-    def _cited_anew(self, claim: Claim, vector: Vectors, papers: Sequence[tuple[int, IndexedPaper]]) -> Verdict | None:
-        """The verdict with the paper that supports the claim best, if one does."""
-        if len(claim.terms) < UNCITED_TERMS:
-            return None
-        verdicts = (self._judge(claim, [self._cited(place, paper, vector)]) for place, paper in papers)
-        best = max((one for one in verdicts if one.support == "ok"), key=lambda one: one.score, default=None)
-        return best and Verdict("ok", best.evidence, "cited anew: this paper's words are nearest", best.score)
+    def _gate(self, claim: Claim, papers: Sequence[IndexedPaper], cited: Sequence[int]) -> Gate:
+        if self._other_scripts and in_other_script(claim.text):
+            return self._other_scripts.gate(claim, papers, cited, self._vocabulary)
+        vector = self._embedder.embed_question(claim.text)
 
-    def _cited(self, place: int, paper: IndexedPaper, vector: Vectors) -> Cited:
-        rows = paper.vectors[1:] if paper.vectors is not None and self._has_vectors else self._embedded(paper)
-        return Cited(place, read_paper(paper, self._vocabulary), np.asarray(rows @ vector, dtype=np.float32))
+        def hold(place: int) -> Cited:
+            paper = papers[place - 1]
+            rows = paper.vectors[1:] if paper.vectors is not None and self._has_vectors else self._embedded(paper)
+            return Cited(place, read_paper(paper, self._vocabulary), np.asarray(rows @ vector, dtype=np.float32))
+
+        return WordGate(self._model, claim, hold, [place for place in range(1, len(papers) + 1) if place not in cited])
 
     def _embedded(self, paper: IndexedPaper) -> Vectors:
         return self._embedder.embed_texts([sentence.text for sentence in paper.sentences])
 
-    def _judge(self, claim: Claim, cited: Sequence[Cited]) -> Verdict:
-        if not cited:
-            return Verdict("uncited", (), "no paper is cited", 0.0)
-        alone = {one.place: self._score(claim, [one]) for one in cited}
-        score = max(self._score(claim, cited), *alone.values())
-        foreign = score < self._model.ok and is_foreign(claim.text)
-        support, reason = self._support(claim, [one.reading for one in cited], score, foreign)
-        evidence = tuple(evidence_for(claim, one, alone[one.place]) for one in cited if one.reading.sentences)
-        return Verdict(
-            support, () if support == "mismatch" else evidence, reason, NO_IDEA if foreign and support == "weak" else score
-        )
 
-    def _score(self, claim: Claim, cited: Sequence[Cited]) -> float:
-        return self._model.probability(compare(claim, [one.reading for one in cited], [one.cosines for one in cited]))
+class Gate(Protocol):
+    """Tells how near one claim is to papers. `rivals` are the places of papers that it may be cited anew to."""
 
-    def _support(self, claim: Claim, readings: Sequence[Reading], score: float, foreign: bool) -> tuple[Support, str]:
-        abstract = f"the abstract of {' and '.join(reading.found.paper.cite_as for reading in readings)}"
-        unknown = missing_names(claim, readings)
-        if score < self._model.mismatch and not foreign:
-            return "mismatch", f"nothing in {abstract} comes near this"
-        if wrong := wrong_numbers(claim.text, readings):
-            return "number_mismatch", f"{wrong} in {abstract}"
-        telling = [name for name in unknown if _TELLING_NAME.search(name) or not is_latin(claim.text)]
-        if foreign and telling:
-            return "mismatch", f"{', '.join(telling)} does not stand in {abstract}"
-        if foreign:
-            return "weak", "in another language than the abstract: only its numbers and names were looked for"
-        if telling:
-            return "weak", f"near the abstract, but {', '.join(telling)} does not stand in it"
-        if score < self._model.ok:
-            return "weak", "near the abstract in words and meaning, but not near enough to be sure"
-        return "ok", "near the abstract in words and meaning"
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def rivals(self) -> Sequence[int]: ...
+
+    def hold(self, place: int) -> Cited:
+        """The paper at a place that is cited or a rival's."""
+
+    def score(self, cited: Sequence[Cited]) -> float:
+        """That these papers are right ones for the claim, in [0, 1]."""
+
+    def unknown(self, readings: Sequence[Reading]) -> tuple[str, ...]:
+        """The names of the claim that the papers do not know."""
+
+    def span(self, cited: Cited) -> tuple[int, int]:
+        """The sentences `start:end` of a paper that bear the claim out best."""
+
+
+class WordGate:
+    """By words and the main embedding model."""
+
+    def __init__(self, model: Model, claim: Claim, hold: Callable[[int], Cited], rivals: Sequence[int]) -> None:
+        self.model = model
+        self.hold = hold
+        self.rivals = rivals
+        self._claim = claim
+
+    def score(self, cited: Sequence[Cited]) -> float:
+        return self.model.probability(compare(self._claim, [one.reading for one in cited], [one.cosines for one in cited]))
+
+    def unknown(self, readings: Sequence[Reading]) -> tuple[str, ...]:
+        return missing_names(self._claim, readings)
+
+    def span(self, cited: Cited) -> tuple[int, int]:
+        """Up to MOST_QUOTED sentences in a row."""
+        reading = cited.reading
+        sentences = len(reading.sentences)
+        held = weight_held(self._claim.terms, held_terms(reading, 0, sentences)) or 1.0
+
+        def worth(span: tuple[int, int]) -> float:
+            start, end = span
+            share = weight_held(self._claim.terms, held_terms(reading, start, end)) / held
+            return share + float(cited.cosines[start:end].max()) - SENTENCE_COST * (end - start)
+
+        spans = ((start, start + size) for size in range(1, MOST_QUOTED + 1) for start in range(sentences - size + 1))
+        return max(spans, key=worth)
+
+
+def judge(claim: Claim, gate: Gate, cited: Sequence[Cited]) -> Verdict:
+    """What the gate, the numbers and the names say of a claim that cites these papers."""
+    if not cited:
+        return Verdict("uncited", (), "no paper is cited", 0.0)
+    alone = {one.place: gate.score([one]) for one in cited}
+    score = max(gate.score(cited), *alone.values())
+    readings = [one.reading for one in cited]
+    if score < gate.model.ok and isinstance(gate, WordGate) and is_foreign(claim.text):
+        support, reason = of_foreign(claim, gate, readings)
+        score = NO_IDEA if support == "weak" else score
+    else:
+        support, reason = of_near(claim, gate, readings, score)
+    evidence = (quote(one.place, one.reading.found, *gate.span(one), alone[one.place]) for one in cited if one.reading.sentences)
+    return Verdict(support, () if support == "mismatch" else tuple(evidence), reason, score)
+
+
+def cited_anew(claim: Claim, gate: Gate) -> Verdict | None:
+    """The verdict with the paper that supports the claim best, if one does."""
+    if len(claim.terms) < UNCITED_TERMS and sum(char >= "\u3040" for char in claim.text) < UNCITED_CHARACTERS:
+        return None
+    verdicts = (judge(claim, gate, [gate.hold(place)]) for place in gate.rivals)
+    borne_out = (one for one in verdicts if one.support == "ok" and one.score >= gate.model.anew)
+    best = max(borne_out, key=lambda one: one.score, default=None)
+    return best and Verdict("ok", best.evidence, "cited anew: this paper's words are nearest", best.score)
+
+
+def of_near(claim: Claim, gate: Gate, readings: Sequence[Reading], score: float) -> tuple[Support, str]:
+    """The word on a claim that the gate can tell of, and why."""
+    abstract = abstract_of(readings)
+    if score < gate.model.mismatch:
+        return "mismatch", f"nothing in {abstract} comes near this"
+    if wrong := wrong_numbers(claim.text, readings):
+        return "number_mismatch", f"{wrong} in {abstract}"
+    telling = [name for name in gate.unknown(readings) if _TELLING_NAME.search(name)]
+    if telling:
+        return "weak", f"near the abstract, but {', '.join(telling)} does not stand in it"
+    if score < gate.model.ok:
+        return "weak", "near the abstract in words and meaning, but not near enough to be sure"
+    return "ok", "near the abstract in words and meaning"
+
+
+def of_foreign(claim: Claim, gate: Gate, readings: Sequence[Reading]) -> tuple[Support, str]:
+    """The word on a claim in a language that the gate does not read, and why."""
+    abstract, latin = abstract_of(readings), is_latin(claim.text)
+    if wrong := wrong_numbers(claim.text, readings):
+        return "number_mismatch", f"{wrong} in {abstract}"
+    if telling := [name for name in gate.unknown(readings) if _TELLING_NAME.search(name) or not latin]:
+        return "mismatch", f"{', '.join(telling)} does not stand in {abstract}"
+    return "weak", LOOKED_FOR if latin else f"{LOOKED_FOR}; footnote[multilingual] compares what it says"
+
+
+def abstract_of(readings: Sequence[Reading]) -> str:
+    """How reasons name the papers."""
+    return f"the abstract of {' and '.join(reading.found.paper.cite_as for reading in readings)}"
 
 
 def wrong_numbers(text: str, readings: Sequence[Reading]) -> str:
@@ -175,21 +254,6 @@ def is_foreign(text: str) -> bool:
     """Whether a sentence is in another script, or mostly of words that are not English."""
     words = [word for word in _LOWER_WORD.findall(text) if len(word) > 2]
     return not is_latin(text) or (len(words) >= UNCITED_TERMS and sum(map(is_english, words)) < ENGLISH_SHARE * len(words))
-
-
-def evidence_for(claim: Claim, cited: Cited, score: float) -> Evidence:
-    """The words of the abstract that bear the claim out best: up to MOST_QUOTED sentences in a row."""
-    reading = cited.reading
-    sentences = len(reading.sentences)
-    held = weight_held(claim.terms, held_terms(reading, 0, sentences)) or 1.0
-
-    def worth(span: tuple[int, int]) -> float:
-        start, end = span
-        share = weight_held(claim.terms, held_terms(reading, start, end)) / held
-        return share + float(cited.cosines[start:end].max()) - SENTENCE_COST * (end - start)
-
-    spans = ((start, start + size) for size in range(1, MOST_QUOTED + 1) for start in range(sentences - size + 1))
-    return quote(cited.place, reading.found, *max(spans, key=worth), score)
 
 
 def quote(place: int, found: IndexedPaper, start: int, end: int, score: float) -> Evidence:

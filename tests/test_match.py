@@ -17,7 +17,7 @@ from rag.filters import Names
 from rag.match import Match, match, meaning_coverage, names_in, places_by_author, role
 from rag.relax import relaxation
 from rag.retrieve import scored
-from rag.scripts import is_latin, language_of
+from rag.scripts import is_latin, language_of, set_apart
 from rag.spelling import is_english
 from rag.text import clean, split_sentences
 from rag.types import Filters, IndexedPaper, Paper, Retrieved
@@ -245,6 +245,18 @@ def test_scripts_are_told_apart(text: str, latin: bool) -> None:
 )
 def test_english_words_are_known(word: str, known: bool) -> None:
     assert is_english(word) is known
+
+
+@pytest.mark.parametrize(
+    ("text", "apart"),
+    [
+        ("XRPO把GRPO的准确率提高4%，快2.7倍", "XRPO 把 GRPO 的准确率提高 4%，快 2.7 倍"),
+        ("DeepSearchは訓練に、DeepSearch는 학습에", "DeepSearch は訓練に、DeepSearch 는 학습에"),
+        ("Plain English, naïve прямо.", "Plain English, naïve прямо."),
+    ],
+)
+def test_latin_words_are_set_apart_from_the_script_around_them(text: str, apart: str) -> None:
+    assert set_apart(text) == apart
 
 
 def test_an_abstention_names_papers_in_the_language_of_the_question() -> None:
