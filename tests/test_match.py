@@ -253,8 +253,16 @@ def test_an_abstention_names_papers_in_the_language_of_the_question() -> None:
     ((first, verdict), (second, _)) = abstention("not_in_corpus", "graphs?", papers, ())
     assert first.text == "Not in these papers. " and "Other" in second.text and "A title" in second.text
     assert verdict.evidence == ()
-    ((named, verdict),) = abstention("needs_full_text", "图？", papers, (1,))
+    ((named, verdict), *_) = abstention("needs_full_text", "图？", papers, (1,))
     assert "[1]" in named.text and verdict.evidence[0].quote == "We propose XRPO, which allocates rollouts."
+
+
+def test_what_comes_nearest_is_quoted_where_the_abstract_does_not_say() -> None:
+    found = replace(retrieved("XRPO is new. It gives rollouts to prompts [3]."), sentence_scores=(0.2, 0.6))
+    _, (nearest, verdict) = abstention("needs_full_text", "How does XRPO choose prompts?", [found], (1,))
+    assert nearest.text == "What comes nearest there: “It gives rollouts to prompts (3).” [1]."
+    assert verdict.evidence[0].quote == "It gives rollouts to prompts [3]."
+    assert len(abstention("needs_full_text", "Which year is XRPO from?", [found], (1,))) == 1
 
 
 def test_matches_prefer_contributions() -> None:
