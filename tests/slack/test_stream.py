@@ -168,8 +168,8 @@ async def test_where_slack_begins_no_stream_the_answer_is_posted_whole(door: Doo
 
 
 async def test_a_429_of_an_append_is_waited_out_and_the_stream_goes_on(door: Door) -> None:
-    door.library.engine.pauses[3] = 3.5
-    door.slack.faults["chat.appendStream"].append(1)
+    door.library.engine.pauses[3] = 4
+    door.slack.faults["chat.appendStream"].append(2)
     await door.send(mention(door.slack, "Otters?"))
     (answer,) = await ended(door.slack)
     assert answer.pieces == SAID
