@@ -37,7 +37,7 @@ PATTERNS: tuple[tuple[Intent, str], ...] = (
         "authors",
         r"\bwho (?:made|created|invented|developed|proposed|introduced) (?:it|this|that|them|the (?:first|second|third|last)\b)",
     ),
-    ("authors", r"\bwho(?:'s| is| are| were| was)? (?:the |its |their )(?:first |last |senior )?authors?\b"),
+    ("authors", r"\bwho(?:'s| is| are| were| was)? (?:the |its |their )(?:first |last |senior |co-?)?authors?\b"),
     ("authors", r"\bnames? of the authors?\b|\b(?:list|name) (?:the|its|their) authors\b"),
     ("authors", r"\bauthors? of\b|\bwritten by (?:whom|who)\b|\bby whom\b"),
     ("authors", r"^\W*(?:and |what about |how about )*(?:the |its |their )?authors?\W*$|\bhow many (?:co-?)?authors\b"),
