@@ -389,6 +389,11 @@ def test_ordinary_sentences_are_settled_as_they_come(texts: list[str]) -> None:
     assert settled(texts, STREAM_TEXT) == safe_markdown("".join(texts))
 
 
+def test_a_message_that_streams_is_filled_by_bytes_and_whole_sentences() -> None:
+    assert settled(["论文" * 20, "，二" * 20, "。" * 20], 250) == "论文" * 20 + "，二" * 20
+    assert settled(["&" * 60, "a"], 250) == ""
+
+
 def test_a_broken_off_answer_is_what_was_said_and_why_no_more_comes() -> None:
     reply = broken_off("One <b>. ", "It took too long.")
     assert reply.body == "One &lt;b&gt;. "
