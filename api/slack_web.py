@@ -107,8 +107,8 @@ class SlackChat:
         return self._pace.turn(channel)
 
     async def start(self, place: Place, user: str, text: str) -> str:
-        """Begins a stream; tries once, for the answer can still be posted. All of a stream goes in chunks: Slack takes the one form
-        or the other from beginning to end. Raises Refused."""
+        """Begins a stream; tries once, for the answer can still be posted. All of a stream goes in chunks: Slack takes one form
+        only from beginning to end. Raises Refused."""
         with refusals():
             begun = await self._once.chat_startStream(
                 channel=place.channel,
