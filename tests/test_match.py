@@ -14,6 +14,7 @@ from rag.abstain import abstention
 from rag.decide import CALIBRATION, Signals, calibration, decide, is_hopeless, signals
 from rag.extract import marked, worth_listing
 from rag.filters import Names
+from rag.index.keyword import TantivyIndex
 from rag.match import Match, match, meaning_coverage, names_in, places_by_author, role
 from rag.relax import relaxation
 from rag.retrieve import scored
@@ -195,6 +196,14 @@ def test_papers_near_the_best_are_listed() -> None:
 )
 def test_a_sentence_gets_its_marker_before_the_full_stop(sentence: str, expected: str) -> None:
     assert marked(sentence, 2) == expected
+
+
+def test_a_compound_is_one_thing_asked_for_however_it_is_written() -> None:
+    weigh = TantivyIndex(None).weights
+    for written in ("a speed-up of two", "a speedup of two"):
+        for asked in ("How large a speed-up?", "How large a speedup?"):
+            assert match(asked, retrieved(f"It gives {written}, which is large."), weigh).missing == ()
+    assert match("Is fine-tuning of use?", retrieved("It needs no training."), weigh).missing == ("fine", "tune", "use")
 
 
 def test_scores_are_fused_from_whole_two_sentences_and_words() -> None:
