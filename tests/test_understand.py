@@ -394,6 +394,14 @@ def test_long_questions_take_no_time(piece: str) -> None:
     assert time.perf_counter() - start < 2
 
 
+def test_tens_of_thousands_of_venues_take_no_time() -> None:
+    names = Names(venues=tuple(f"Journal of Things {number}" for number in range(30_000)), categories=())
+    start = time.process_time()
+    read = understand("papers in journal of things 77 on otters", (), Filters(), names)
+    assert read.filters.venues == ("Journal of Things 77",)
+    assert time.process_time() - start < 1  # on the event loop; a pattern made of each takes 3 s
+
+
 @given(st.lists(st.sampled_from(["And KnapSpec?", "the second one?", "others?", "who wrote it?"]), max_size=300))
 def test_long_runs_of_follow_ups_can_be_read(questions: list[str]) -> None:
     history = tuple(turn for one in questions for turn in (Turn("user", one), Turn("assistant", "x [1].", ("a",))))
