@@ -52,7 +52,7 @@ class Streamed:
         self._news, self._over, self._calling = asyncio.Event(), asyncio.Event(), asyncio.Lock()
         self._ts: str | None = None
         self._sent = ""
-        self._unsure = self._closed = False
+        self._unsure = False
 
     def add(self, sentence: AnswerSentence) -> None:
         """Takes a sentence, checked; at once."""
@@ -60,7 +60,7 @@ class Streamed:
         self._news.set()
 
     def end(self) -> None:
-        """Begins no further call."""
+        """Lets `flow` end."""
         self._over.set()
 
     async def flow(self) -> None:
@@ -103,7 +103,7 @@ class Streamed:
         """What nothing that follows can change, and Slack has not got yet. Raises Refused."""
         made = settled(self._sentences, STREAM_TEXT)
         text = made[len(self._sent) :] if made.startswith(self._sent) else ""
-        if text.strip() and not self._over.is_set():
+        if text.strip():
             self._unsure = True
             if self._ts is None:
                 self._ts = await self._chat.start(self._place, self._user, text)
@@ -113,7 +113,7 @@ class Streamed:
 
     async def finish(self, reply: Reply) -> None:
         """Ends the stream with the rest of an answer, or with why there is no more of it."""
-        if self._ts is None or self._closed:
+        if self._ts is None:
             await show(reply.messages, self._post)
             return
         if not reply.body:
@@ -121,7 +121,6 @@ class Streamed:
         rest = await self._close(self._ts, reply)
         if rest is None:
             rest = await self._recover(self._ts, reply)
-        self._closed = True
         await show(rest, self._post)
 
     async def _close(self, ts: str, reply: Reply) -> tuple[Message, ...] | None:

@@ -53,6 +53,7 @@ class SlackChat:
         ]
         self._client = AsyncWebClient(token, base_url=base_url, retry_handlers=patient)
         self._brief = AsyncWebClient(token, base_url=base_url, timeout=BRIEF_SECONDS, retry_handlers=[])
+        self._once = AsyncWebClient(token, base_url=base_url, retry_handlers=[])
         self._pace = Pace()
 
     async def post(self, channel: str, thread: str | None, message: Message) -> str:
@@ -106,10 +107,10 @@ class SlackChat:
         return self._pace.turn(channel)
 
     async def start(self, place: Place, user: str, text: str) -> str:
-        """Begins a stream, or raises Refused soon: the answer can still be posted. All of a stream goes in chunks, for Slack
-        takes the one form or the other from beginning to end."""
+        """Begins a stream; tries once, for the answer can still be posted. All of a stream goes in chunks: Slack takes one form
+        only from beginning to end. Raises Refused."""
         with refusals():
-            begun = await self._brief.chat_startStream(
+            begun = await self._once.chat_startStream(
                 channel=place.channel,
                 thread_ts=place.thread,
                 recipient_team_id=place.team,
@@ -119,9 +120,9 @@ class SlackChat:
         return str(begun["ts"])
 
     async def append(self, place: Place, ts: str, text: str) -> None:
-        """Adds to a stream, or raises Refused soon."""
+        """Adds to a stream; tries once, for nobody could tell whether the text then stands there twice. Raises Refused."""
         with refusals():
-            await self._brief.chat_appendStream(channel=place.channel, ts=ts, chunks=[chunk(text)])
+            await self._once.chat_appendStream(channel=place.channel, ts=ts, chunks=[chunk(text)])
 
     async def stop(self, place: Place, ts: str, text: str = "", blocks: Sequence[JsonObject] = ()) -> None:
         """Ends a stream, waiting when Slack asks for it. Raises Refused."""

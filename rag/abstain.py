@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag.field_answers import known_by
+from rag.intent import intent_of
+from rag.markers import in_round_brackets
 from rag.scripts import language_of
 from rag.small_talk import small_talk
-from rag.types import Drafted, Evidence, Retrieved, Status, Verdict
+from rag.types import Drafted, Evidence, Retrieved, Sentence, Status, Verdict
 
 NEAREST = 3
 
@@ -17,8 +19,15 @@ PHRASES = {
         "The nearest are: ",
         "The library holds no papers that match.",
         "The abstract of {} does not say; its full text may",
+        "What comes nearest there: “{}”",
     ),
-    "zh": ("这些论文中没有答案。", "最接近的是：", "没有符合条件的论文。", "{}的摘要没有说明，全文或许有"),
+    "zh": (
+        "这些论文中没有答案。",
+        "最接近的是：",
+        "没有符合条件的论文。",
+        "{}的摘要没有说明，全文或许有",
+        "其中最接近的是：“{}”",
+    ),
 }
 
 REPLIES = {
@@ -37,17 +46,32 @@ def abstention(
 ) -> list[tuple[Drafted, Verdict]]:
     """The sentences of an abstention with their verdicts. `places` (from 1) are the papers that `needs_full_text` names."""
     language = language_of(question)
-    nothing, nearest, empty, full_text = PHRASES[language]
+    nothing, nearest, empty, full_text, there = PHRASES[language]
     if status == "needs_full_text":
         place = places[0] if places else 1
-        said = full_text.format(name_of(papers[place - 1]))
-        return [(Drafted(f"{said} [{place}]. ", (place,), "metadata"), opening(papers[place - 1], place))]
+        found = papers[place - 1]
+        said = [(Drafted(f"{full_text.format(name_of(found))} [{place}]. ", (place,), "metadata"), opening(found, place))]
+        if intent_of(question) == "explain" and found.sentence_scores:
+            said.append(nearest_sentence(found, place, there))
+        return said
     if kind := small_talk(question):
         return [plain(REPLIES[language][kind])]
     if not papers:
         return [plain(f"{nothing} {empty}")]
     named = "; ".join(name_of(found) for found in papers[:NEAREST])
     return [plain(f"{nothing} "), plain(f"{nearest}{named}.")]
+
+
+def nearest_sentence(found: Retrieved, place: int, phrase: str) -> tuple[Drafted, Verdict]:
+    """What the abstract says that comes nearest to the question: the reader may see in it what the rules did not."""
+    sentence = found.found.sentences[found.sentence_scores.index(max(found.sentence_scores))]
+    said = phrase.format(in_round_brackets(sentence.text))
+    return Drafted(f"{said} [{place}].", (place,)), Verdict("ok", (evidence_of(found, place, sentence),), "quoted", 1.0)
+
+
+def evidence_of(found: Retrieved, place: int, sentence: Sentence) -> Evidence:
+    """A sentence of the abstract as its own evidence."""
+    return Evidence(place, sentence.start, sentence.end, found.paper.abstract[sentence.start : sentence.end], 1.0)
 
 
 def plain(text: str) -> tuple[Drafted, Verdict]:
@@ -57,9 +81,7 @@ def plain(text: str) -> tuple[Drafted, Verdict]:
 
 def opening(found: Retrieved, place: int) -> Verdict:
     """The first sentence of the abstract, as evidence for a sentence about the paper as a whole."""
-    sentence = found.found.sentences[0]
-    quote = found.paper.abstract[sentence.start : sentence.end]
-    return Verdict("ok", (Evidence(place, sentence.start, sentence.end, quote, 1.0),), "names the paper", 1.0)
+    return Verdict("ok", (evidence_of(found, place, found.found.sentences[0]),), "names the paper", 1.0)
 
 
 def name_of(found: Retrieved) -> str:

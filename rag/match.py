@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rag.index.terms import COMPOUND
 from rag.types import Retrieved, surname
 from rag.word_vectors import WordVectors
 
@@ -83,8 +84,15 @@ def role(sentence: str) -> int:
 
 def match(question: str, found: Retrieved, weigh: Weigh) -> Match:
     """Holds one paper against the question."""
-    weights = weigh(question)
-    held = set(weigh(searched_text(found)))
+    every = weigh(question)
+    compounds = compounds_in(question, weigh)
+    weights = {term: weight for term, weight in every.items() if term not in compounds}
+
+    def terms_of(text: str) -> set[str]:
+        held = set(weigh(text))
+        return held.union(*(parts for joined, parts in compounds.items() if joined in held))
+
+    held = terms_of(searched_text(found))
     names = names_in(question)
     name_terms = {name: set(weigh(name)) for name in names}
     authors = set(weigh(" ".join(found.paper.authors)))
@@ -93,13 +101,24 @@ def match(question: str, found: Retrieved, weigh: Weigh) -> Match:
     return Match(
         found=found,
         coverage=share(weights, held),
-        sentence_coverage=tuple(share(asked, set(weigh(sentence.text))) for sentence in found.found.sentences),
+        sentence_coverage=tuple(share(asked, terms_of(sentence.text)) for sentence in found.found.sentences),
         asked=asked,
         missing=tuple(term for term in asked if term not in held),
         names=names,
         missing_names=tuple(name for name in names if not name_terms[name] <= held),
-        is_named=any(is_rare(terms, weights, weigh) and terms <= held for terms in name_terms.values()),
+        is_named=any(is_rare(terms, every, weigh) and terms <= held for terms in name_terms.values()),
     )
+
+
+def compounds_in(question: str, weigh: Weigh) -> dict[str, set[str]]:
+    """The terms of compounds in one word and in parts: `speed-up` is `speedup`, and `speed` (`up` is a stop word). Only the parts
+    are weighed, since a compound is but one thing asked for; a paper that writes it in one word holds them too."""
+    found: dict[str, set[str]] = {}
+    for compound in COMPOUND.findall(question):
+        for joined in weigh("".join(filter(str.isalnum, compound))):
+            if parts := set(weigh(" ".join(WORD.findall(compound)))) - {joined}:
+                found[joined] = parts
+    return found
 
 
 def places_named(question: str, papers: Sequence[Retrieved], weigh: Weigh) -> list[int]:

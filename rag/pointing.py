@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag.intent import intent_of
-from rag.types import Retrieved, Turn, cut, unique
+from rag.types import Retrieved, Turn, cut
 
 CONTEXT_LENGTH = 400
 """Characters of the last answer that a follow-up carries along: its first sentences name the subject."""
@@ -54,9 +54,10 @@ FILLING = re.compile(
     r"\b(?:and|but|so|then|also|ok|okay|or|please|can|could|you|me|i|we|do|does|did|is|are|was|were|be|been|has|have|had|it|its|this|that"
     r"|these|those|they|them|their|theirs|the|a|an|of|in|at|on|by|from|for|to|up|with|about|there|any|some|all|each|both|more|other"
     r"|others|another|else|one|ones|papers?|works?|method|methods|article|study|what|how|who|whom|which|where|when|tell|give|name|names"
-    r"|list|show|wrote|written|write|authors?|authored|published|publish|come|came|behind|appear|appeared|presented|released|year"
+    r"|list|show|wrote|written|write|(?:co-?)?authors?|authored|again|published|publish|come|came|behind|appear|appeared|presented|released|year"
     r"|venue|conference|journal|category|area|field|made|created|link|url|doi|first|last|senior|exactly|s)\b"
-    r"|第一(?=作者)|[的是有谁写哪些那么这它其该呢吗在于年上一篇个什么会议期刊了请问都和与]|论文|文章|工作|作者|发表|链接|其他|另外|还有|别的|一下",
+    r"|论文|文章|工作|作者|发表|链接|其他|另外|还有|别的|相关|类似|更多|一下|第一(?=作者)"
+    r"|[的是有谁写哪些那么这它其该呢吗在于年上一篇个什么会议期刊了请问都和与]",
     re.IGNORECASE,
 )
 """Words that say nothing of a subject of their own."""
@@ -105,11 +106,11 @@ def papers_at(places: Sequence[int], turn: Turn | None) -> Pointed | None:
     """The papers at these places (from 0) of an answer, and its sentences with their markers."""
     if turn is None:
         return None
-    places = [place % len(turn.paper_ids) for place in places]
+    places = list(dict.fromkeys(place % len(turn.paper_ids) for place in places))
     markers = [f"[{place + 1}]" for place in places]
     said = [line for line in SENTENCE.findall(turn.content) if any(marker in line for marker in markers)]
     text = " ".join(line.removeprefix("- ") for line in said) or turn.content
-    return Pointed(unique([turn.paper_ids[place] for place in places]), cut(MARKER.sub("", text), CONTEXT_LENGTH))
+    return Pointed(tuple(turn.paper_ids[place] for place in places), cut(MARKER.sub("", text), CONTEXT_LENGTH))
 
 
 def places_in(question: str) -> list[int]:

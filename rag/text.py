@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rag.sentences import PARAGRAPH, sentence_ends
+from rag.spelling import is_english
 from rag.tex import math_spans, tex_edits, tex_letters
 from rag.traced import Edit, Traced, replacing
 from rag.types import Sentence
@@ -84,6 +85,7 @@ _UNESCAPED_MACRO = re.compile(
     "(?:\t(?=ext[a-z]{2}\\{|imes\\b|heta\\b|ilde\\b|au\\b)|\b(?=eta\\b|f\\b|oldsymbol\\b|ar\\b)|\f(?=rac\\b)|\r(?=ho\\b|ight\\b))"
 )
 _LINE_END_HYPHEN = re.compile("(?<=[^\\W\\d_])[-\u2010\u00ad][ \t]{0,9}\r?\n[ \t]{0,99}(?P<next>[^\\W\\d_])")
+_HYPHEN_AND_SPACE = re.compile(r"(?<![^\W_])(?P<left>[^\W\d_]{1,30})[-\u2010] (?=(?P<right>[a-z]{2,30})(?![^\W_]))")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb"
@@ -139,6 +141,13 @@ def _joined_lines(text: str) -> Iterator[Edit]:
         yield Edit(found.start(), found.start("next"), "" if found["next"].islower() else "-")
 
 
+def _joined_words(text: str) -> Iterator[Edit]:
+    """`learn- ing`, where the end of the line was lost, is one word if that is English; `pre- and post-training` are two."""
+    for found in _HYPHEN_AND_SPACE.finditer(text):
+        if is_english(f"{found['left']}{found['right']}".lower()):
+            yield Edit(found.end("left"), found.start("right"), "")
+
+
 def _without_tag(found: re.Match[str]) -> str:
     return PARAGRAPH if found["block"] else ""
 
@@ -182,6 +191,7 @@ _STEPS: tuple[Callable[[str], Iterable[Edit]], ...] = (
     replacing(_MOJIBAKE, _repaired),
     replacing(_UNESCAPED_MACRO, _macro_again),
     _joined_lines,
+    _joined_words,
     replacing(_ENTITY, lambda found: html.unescape(found.group())),
     replacing(_ENTITY, lambda found: html.unescape(found.group())),
     replacing(_INVISIBLE, ""),

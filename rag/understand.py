@@ -58,7 +58,8 @@ def understand(question: str, history: Sequence[Turn], filters: Filters, names: 
         notices.append(NOT_LISTED)
     depends = bool(history) and is_follow_up(asked) and not name_alone(question)
     context = pointed.said if pointed else what_was_said(history) if depends else ""
-    others = history and not pointed and is_follow_up(question) and ASKS_FOR_OTHERS.search(question)
+    leans = is_follow_up(question) or asked != question
+    others = history and not pointed and leans and ASKS_FOR_OTHERS.search(question)
     return Understood(
         question=asked,
         standalone=f"{asked} ({context})" if context else asked,

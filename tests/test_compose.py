@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import SecretStr
 
 from rag.settings import PREFIX, Settings
 
@@ -61,6 +62,13 @@ def test_every_setting_named_exists() -> None:
     assert named <= known
     for name in ("api", "slack"):
         assert {key for key in SERVICES[name]["environment"] if key.startswith(PREFIX)} <= known
+
+
+def test_what_is_not_set_is_as_without_compose() -> None:
+    for name, said in re.findall(rf"({PREFIX}\w+): \${{\1:-(.*)}}", COMPOSE.read_text()):
+        default = Settings.model_fields[name.removeprefix(PREFIX).lower()].default
+        plain = default.get_secret_value() if isinstance(default, SecretStr) else default
+        assert type(plain)(yaml.safe_load(said) or plain) == plain, name
 
 
 def test_the_image_runs_as_nobody_in_particular_and_tells_its_health() -> None:

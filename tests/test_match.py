@@ -14,6 +14,7 @@ from rag.abstain import abstention
 from rag.decide import CALIBRATION, Signals, calibration, decide, is_hopeless, signals
 from rag.extract import marked, worth_listing
 from rag.filters import Names
+from rag.index.keyword import TantivyIndex
 from rag.match import Match, match, meaning_coverage, names_in, places_by_author, role
 from rag.relax import relaxation
 from rag.retrieve import scored
@@ -197,6 +198,14 @@ def test_a_sentence_gets_its_marker_before_the_full_stop(sentence: str, expected
     assert marked(sentence, 2) == expected
 
 
+def test_a_compound_is_one_thing_asked_for_however_it_is_written() -> None:
+    weigh = TantivyIndex(None).weights
+    for written in ("a speed-up of two", "a speedup of two"):
+        for asked in ("How large a speed-up?", "How large a speedup?"):
+            assert match(asked, retrieved(f"It gives {written}, which is large."), weigh).missing == ()
+    assert match("Is fine-tuning of use?", retrieved("It needs no training."), weigh).missing == ("fine", "tune", "use")
+
+
 def test_scores_are_fused_from_whole_two_sentences_and_words() -> None:
     paper = retrieved().found
     one = scored(paper, np.array([0.4, 0.2, 0.6], dtype=np.float32), 0.3)
@@ -265,8 +274,16 @@ def test_an_abstention_names_papers_in_the_language_of_the_question() -> None:
     ((first, verdict), (second, _)) = abstention("not_in_corpus", "graphs?", papers, ())
     assert first.text == "Not in these papers. " and "Other" in second.text and "A title" in second.text
     assert verdict.evidence == ()
-    ((named, verdict),) = abstention("needs_full_text", "图？", papers, (1,))
+    ((named, verdict), *_) = abstention("needs_full_text", "图？", papers, (1,))
     assert "[1]" in named.text and verdict.evidence[0].quote == "We propose XRPO, which allocates rollouts."
+
+
+def test_what_comes_nearest_is_quoted_where_the_abstract_does_not_say() -> None:
+    found = replace(retrieved("XRPO is new. It gives rollouts to prompts [3]."), sentence_scores=(0.2, 0.6))
+    _, (nearest, verdict) = abstention("needs_full_text", "How does XRPO choose prompts?", [found], (1,))
+    assert nearest.text == "What comes nearest there: “It gives rollouts to prompts (3).” [1]."
+    assert verdict.evidence[0].quote == "It gives rollouts to prompts [3]."
+    assert len(abstention("needs_full_text", "Which year is XRPO from?", [found], (1,))) == 1
 
 
 def test_matches_prefer_contributions() -> None:

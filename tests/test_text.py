@@ -34,6 +34,10 @@ CLEANED = [
     ),
     ("eﬃcient ﬁlters, Ｔｅｘｔ, ℝ and 𝒪, 5 µm, 10⁻⁵, CO₂, e\u0301", "efficient filters, Text, R and O, 5 μm, 10^-5, CO2, é"),
     ("algo-\nrithms, Karush-\n  Kuhn, 5-\n6, soft\u00ad\nhyphen", "algorithms, Karush-Kuhn, 5- 6, softhyphen"),
+    (
+        "learn- ing origi- nal Un- supervised, pre- and post-training, real- world, in- and out",
+        "learning original Unsupervised, pre- and post-training, real- world, in- and out",
+    ),
     ("a\x00b\u200bc\u202ed\ufeff\u00ade\x85\u00a0 \t\r\n f ", "abcde f"),
     ("donâ\x80\x99t Ã©", "don’t Ã©"),
 ]

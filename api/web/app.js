@@ -178,6 +178,7 @@ function submit() {
   const filters = readFilters();
   byId("question").value = "";
   byId("filters").open = false;
+  if (matchMedia("(pointer: coarse)").matches) byId("question").blur(); // else a phone's keyboard covers the answer
   ask(question, filters);
 }
 

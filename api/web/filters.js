@@ -44,7 +44,7 @@ export function describe({ year_min: from, year_max: to, venues = [], categories
     venues.length && `in ${any(venues)}`,
     categories.length && `on ${any(categories)}`,
     authors.length && `by ${any(authors)}`,
-    ids.length && `named (${ids.length})`,
+    ids.length && `spoken of before (${ids.length})`,
   ].filter(Boolean).join(", ");
 }
 

@@ -3,6 +3,7 @@ import { byId, h, languageOf, linkOut } from "./dom.js";
 import { formulasOf, pieces, write } from "./formulas.js";
 import { supportLine } from "./support.js";
 
+const MOST_AUTHORS = 12;
 let opener = null;
 
 /** Opens the panel on papers as [{marker, paper, quotes}], with the sentence they were cited for. Focus goes there and back. */
@@ -43,11 +44,19 @@ function entry({ marker, paper }) {
     "article",
     { class: "paper" },
     h("h3", {}, marker ? h("span", { class: "number" }, `${marker} `) : null, write(h("span"), paper.title ?? paper.cite_as)),
-    paper.authors.length ? h("p", { class: "by" }, authors(paper)) : null,
+    paper.authors.length ? by(paper) : null,
     where ? h("p", { class: "where" }, where) : null,
     h("p", { class: "abstract", lang: languageOf(paper.abstract), dir: "auto" }, paper.abstract),
     ...links.filter(Boolean).map((link) => h("p", { class: "where" }, link)),
   );
+}
+
+/** All authors; of hundreds the first dozen, and the others when asked for. */
+function by(paper) {
+  const more = paper.authors.length - MOST_AUTHORS;
+  if (more < MOST_AUTHORS) return h("p", { class: "by" }, authors(paper));
+  const rest = h("details", {}, h("summary", {}, `and ${more} more`), h("p", {}, paper.authors.slice(MOST_AUTHORS).join(", ")));
+  return h("div", { class: "by" }, paper.authors.slice(0, MOST_AUTHORS).join(", "), rest);
 }
 
 export function authors(paper, most = Infinity) {

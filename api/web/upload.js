@@ -1,15 +1,15 @@
 // Adding papers: files go up with a progress bar, the ingest report comes back.
-import { byId, h, plural } from "./dom.js";
+import { announce, byId, h, plural } from "./dom.js";
 import { API, authorization, keyFor, newKey, readTrouble, Trouble, UNREACHABLE } from "./server.js";
 
 const MOST_LISTED = 100;
 const MOST_MEGABYTES = 99; // the server takes 100 MiB, the form around the files included, and hangs up beyond
 let sending = null;
+let sent = false;
 
 /** Opens the dialog; `added` is called after an upload. */
 export function openUpload() {
-  byId("upload-report").replaceChildren();
-  byId("upload-progress").hidden = true;
+  if (!sending) byId("upload-report").replaceChildren();
   byId("upload-dialog").showModal();
 }
 
@@ -25,6 +25,8 @@ export function onAdded(added) {
     } catch (error) {
       byId("upload-report").replaceChildren(...troubleLines(error));
     } finally {
+      sending = null;
+      if (!byId("upload-dialog").open) announce(byId("upload-report").firstChild.textContent);
       byId("upload-progress").hidden = true;
       byId("upload-send").disabled = false;
     }
@@ -51,11 +53,15 @@ function send(files, headers) {
   for (const file of files) form.append("file", file);
   const request = new XMLHttpRequest();
   sending = request;
+  sent = false;
   byId("upload-report").replaceChildren();
   byId("upload-progress").hidden = false;
   stage("Sending", 0);
   request.upload.addEventListener("progress", ({ loaded, total }) => stage("Sending", loaded / total));
-  request.upload.addEventListener("load", () => stage("Reading and indexing; many papers take minutes", null));
+  request.upload.addEventListener("load", () => {
+    sent = true;
+    stage("Reading and indexing; many papers take minutes and go on when this is closed", null);
+  });
   request.open("POST", `${API}/papers`);
   for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
   return new Promise((resolve, reject) => {
@@ -95,4 +101,6 @@ function troubleLines(error) {
 }
 
 byId("upload-close").addEventListener("click", () => byId("upload-dialog").close());
-byId("upload-dialog").addEventListener("close", () => sending?.abort());
+byId("upload-dialog").addEventListener("close", () => {
+  if (!sent) sending?.abort();
+});

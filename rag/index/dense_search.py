@@ -54,14 +54,14 @@ class DenseSearch:
         return self._exact.search(vector, k, within)
 
     def fault(self) -> str | None:
-        """Why a search would not be answered now."""
+        """Why a search would not be answered now, without Chroma's address."""
         try:
             if self._usable():
                 self._chroma.count()
         except IndexDamaged:
             return None
         except IndexUnavailable as error:
-            return str(error)
+            return error.told
         return None
 
     def searched(self) -> int:

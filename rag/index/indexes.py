@@ -60,7 +60,7 @@ class Indexes:
         self._stop = threading.Event()
         self._tried = threading.Event()
         self._caught_up = False
-        self._complaint = ""
+        self._complaint: Unavailable | None = None
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -72,10 +72,11 @@ class Indexes:
                 self._thread.start()
 
     def not_ready(self) -> str | None:
-        """What questions must wait for, in one sentence; None once the indexes have caught up and while Chroma answers."""
+        """What questions must wait for, in one sentence for everybody; None once the indexes have caught up and while Chroma
+        answers."""
         self.follow()
         if not self._caught_up:
-            return self._complaint or "The indexes are being brought up to date."
+            return self._complaint.told if self._complaint else "The indexes are being brought up to date."
         return self.dense.fault()
 
     def searched(self) -> int:
@@ -156,22 +157,22 @@ class Indexes:
         try:
             caught_up = self.keyword.catch_up() and self.dense.catch_up()
             self._caught_up = self._caught_up or caught_up
-            self._complain("")
+            self._complain(None)
         except IndexDamaged as error:  # and it could not be rebuilt
-            self._complain(str(error))
+            self._complain(error)
             return RETRY_SECONDS
         except Unavailable as error:
-            self._complain(str(error))
+            self._complain(error)
         except BaseException:  # the outermost edge of this thread; a panic in Rust is no Exception
             log.exception("The indexes could not be kept in step")
             return RETRY_SECONDS
         return POLL_SECONDS
 
-    def _complain(self, complaint: str) -> None:
-        """Once for each fault, not twice a second."""
-        if complaint and complaint != self._complaint:
-            log.warning("%s", complaint)
-        self._complaint = complaint
+    def _complain(self, error: Unavailable | None) -> None:
+        """In the log once for each fault, not twice a second; `not_ready` tells it without addresses."""
+        if error and str(error) != str(self._complaint):
+            log.warning("%s", error)
+        self._complaint = error
 
 
 def open_indexes(catalogue: Catalogue, folder: Path, chroma_url: str, model: str) -> Indexes:

@@ -18,7 +18,7 @@ ASKING = frozenset({
 # fmt: on
 WORD = re.compile(r"[^\W_]+")
 _SHORTENED = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b")
-_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-‐-―−./'’_][^\W_]++)+")
+COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-‐-―−./'’_][^\W_]++)+")
 """Tried only where a word begins, and no letter given back: else a word of 4,000 letters takes a third of a second."""
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _GREEK = {
@@ -31,7 +31,7 @@ _GREEK = {
 def spell(text: str) -> str:
     """`text` as it is indexed: compounds also in one word (`LU-KV LUKV`), Greek letters by name, Chinese in pairs of signs."""
     text = _SHORTENED.sub("", normal(text).translate(_GREEK))
-    text = _COMPOUND.sub(lambda found: f"{found[0]} {''.join(filter(str.isalnum, found[0]))}", text)
+    text = COMPOUND.sub(lambda found: f"{found[0]} {''.join(filter(str.isalnum, found[0]))}", text)
     return _CJK.sub(lambda found: f" {_pairs(found[0])} ", text)
 
 

@@ -223,7 +223,7 @@ def test_unknown_addresses_under_v1_answer_in_openais_shape(client: TestClient) 
 
 
 async def test_streams_run_side_by_side(url: str, library: FakeLibrary) -> None:
-    library.engine.pauses = {1: 0.3}
+    library.engine.pauses = {1: 1.0}
 
     async def ask(client: AsyncOpenAI) -> AsyncIterator[str]:
         stream = await client.chat.completions.create(model="footnote", messages=ASKED, stream=True)
@@ -235,6 +235,6 @@ async def test_streams_run_side_by_side(url: str, library: FakeLibrary) -> None:
         async def text() -> str:
             return "".join([piece async for piece in ask(client)])
 
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):  # one after the other they take 12 s
             texts = await asyncio.gather(*(text() for _ in range(12)))
     assert len(set(texts)) == 1

@@ -83,7 +83,8 @@ def test_several_workers_share_an_address_and_their_figures(
         settings = {"FOOTNOTE_DATABASE_URL": database, "FOOTNOTE_CHROMA_URL": chroma.url}
         with serving(tmp_path, tmp_path / "log", "--workers", "2", **settings) as served:
             for _ in range(10):
-                assert ask(served).status_code == 200
+                response = ask(served)
+                assert response.status_code == 200, response.text
             figures = httpx2.get(f"{served.url}/metrics").text
             assert 'footnote_answers_total{generator="extractive",status="not_in_corpus"} 10.0' in figures
             served.process.terminate()

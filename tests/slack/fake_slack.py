@@ -88,6 +88,7 @@ class FakeSlack:
     acks: list[Json] = field(default_factory=list)
     base: str = ""
     _count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _closed_until: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     _calls: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def new_ts(self) -> str:
@@ -108,8 +109,8 @@ class FakeSlack:
         fault = self.faults[method].pop(0) if self.faults[method] else None
         try:
             if isinstance(fault, int):
-                raise RateLimited(fault)
-            if fault and fault != LOST:
+                self._closed_until[method] = time.monotonic() + fault
+            elif fault and fault != LOST:
                 raise Refusal(fault)
             expected = APP_TOKEN if method == "apps.connections.open" else TOKEN
             if request.headers.get("Authorization") != f"Bearer {expected}":
@@ -128,6 +129,8 @@ class FakeSlack:
     def _keep_pace(self, method: str, form: Json) -> None:
         """Raises RateLimited."""
         now = time.monotonic()
+        if now < self._closed_until[method]:
+            raise RateLimited(math.ceil(self._closed_until[method] - now))
         limits = [(method, 60.0, PER_MINUTE.get(method))]
         if method in PER_SECOND:
             limits.append((f"{method} {form['channel']}", 1.0, 1))

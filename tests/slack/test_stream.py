@@ -168,8 +168,8 @@ async def test_where_slack_begins_no_stream_the_answer_is_posted_whole(door: Doo
 
 
 async def test_a_429_of_an_append_is_waited_out_and_the_stream_goes_on(door: Door) -> None:
-    door.library.engine.pauses[3] = 3.5
-    door.slack.faults["chat.appendStream"].append(1)
+    door.library.engine.pauses[3] = 4
+    door.slack.faults["chat.appendStream"].append(2)
     await door.send(mention(door.slack, "Otters?"))
     (answer,) = await ended(door.slack)
     assert answer.pieces == SAID
@@ -387,6 +387,11 @@ def test_a_streams_end_says_all_that_is_left_within_slacks_limits(texts: list[st
 @given(st.lists(st.sampled_from(["One [1]. ", "`a` b. ", "两个。"]), max_size=6))
 def test_ordinary_sentences_are_settled_as_they_come(texts: list[str]) -> None:
     assert settled(texts, STREAM_TEXT) == safe_markdown("".join(texts))
+
+
+def test_a_message_that_streams_is_filled_by_bytes_and_whole_sentences() -> None:
+    assert settled(["论文" * 20, "，二" * 20, "。" * 20], 250) == "论文" * 20 + "，二" * 20
+    assert settled(["&" * 60, "a"], 250) == ""
 
 
 def test_a_broken_off_answer_is_what_was_said_and_why_no_more_comes() -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from api.errors import ApiError
 from rag.errors import LLMUnavailable
-from rag.types import AnswerSentence, Filters, Support
+from rag.types import AnswerSentence, Filters, RawPaper, Support
 from tests.api.fakes import FakeLibrary, fake_library
 from tests.web.conftest import OpenSite, Site
 from tests.web.papers import HARD, HOSTILE, change, cited
@@ -50,6 +50,21 @@ def test_a_footnote_opens_the_abstract_with_the_quoted_words_marked(site: Site, 
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
     expect(marker).to_be_focused()
+
+
+def test_hundreds_of_authors_do_not_hide_the_abstract(open_site: OpenSite, tmp_path: Path) -> None:
+    many = tuple(f"Author {number}" for number in range(1, 301))
+    (tmp_path / "many").mkdir()
+    library = fake_library(tmp_path / "many", (RawPaper(abstract="Otters sort pebbles.", where="1", authors=many),))
+    site = open_site(use=library)
+    site.open()
+    site.answered("What do otters do?").locator(".marker").click()
+    panel = site.page.locator("#source")
+    expect(panel.locator("mark")).to_be_in_viewport()
+    expect(panel.get_by_text("Author 300")).to_be_hidden()
+    site.check_accessibility()
+    panel.get_by_text("and 288 more").click()
+    expect(panel.get_by_text("Author 300")).to_be_visible()
 
 
 def test_all_words_quoted_for_a_footnote_are_marked_from_the_list(site: Site, library: FakeLibrary) -> None:
@@ -256,7 +271,7 @@ def test_a_slow_answer_says_that_it_goes_on_and_can_be_stopped(site: Site, libra
 
 
 def test_an_answer_that_breaks_off_keeps_its_checked_sentences_and_is_asked_again(site: Site, library: FakeLibrary) -> None:
-    library.engine.faults = {2: LLMUnavailable("The language model went away; try again.")}
+    library.engine.faults = {2: LLMUnavailable("it went away", told="The language model went away; try again.")}
     site.ask("What do otters do?")
     trouble = site.page.locator(".trouble")
     expect(trouble).to_contain_text("The answer broke off. The language model went away; try again.")

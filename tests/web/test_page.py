@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from rag.identity import read_record
-from rag.types import RawPaper
+from rag.ingest import Source
+from rag.types import IngestReport, RawPaper
 from tests.api.fakes import FakeLibrary, fake_library
 from tests.web.conftest import OpenSite, Site
 from tests.web.papers import change, cited
 
-PHONE = {"viewport": {"width": 375, "height": 740}, "has_touch": True}
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 FITS = "element => element.scrollWidth <= element.clientWidth"
 NEW = {"title": "Slow snails", "abstract": "Snails are slow when it is dry.", "authors": ["Shell, Bo"], "year": 2022}
 
@@ -120,6 +124,32 @@ def test_the_progress_of_an_upload_is_shown(site: Site) -> None:
     page.get_by_role("button", name="Add papers").first.click()
     expect(page.get_by_role("button", name="Add", exact=True)).to_be_enabled()
     held[0].abort()
+
+
+@dataclass
+class SlowToTake(FakeLibrary):
+    """Papers are taken once `go` is set."""
+
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def ingest(self, sources: Iterable[Source]) -> IngestReport:
+        """As a large upload."""
+        self.go.wait(20)
+        return super().ingest(sources)
+
+
+def test_papers_that_were_sent_are_taken_though_the_dialog_is_closed(open_site: OpenSite, library: FakeLibrary) -> None:
+    slow = SlowToTake(library.catalogue, library.journal, library.engine, library.retriever)
+    page = open_site(use=slow).open()
+    upload(page, ("papers.json", [NEW]))
+    expect(page.locator("#upload-stage")).to_contain_text("go on when this is closed")
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Add papers").first.click()
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    slow.go.set()
+    expect(page.locator("#shelf")).to_have_text("4 papers")
+    expect(page.locator("#live")).to_contain_text("1 paper added.")
 
 
 def test_more_than_the_server_takes_is_not_even_sent(site: Site) -> None:
@@ -306,6 +336,21 @@ def test_landmarks_and_headings_tell_where_one_is(site: Site) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Footnote")
     expect(page.get_by_role("heading", level=2, name="What do otters do?")).to_be_visible()
     expect(page.get_by_role("article", name="What do otters do?")).to_be_visible()
+
+
+def test_the_page_is_as_wide_as_the_smallest_phone(open_site: OpenSite) -> None:
+    site = open_site(**{**PHONE, "viewport": {"width": 320, "height": 560}})
+    page = site.open()
+    site.check_width()
+    for name in ("Conversations", "Add papers", "Theme: auto"):
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+
+
+def test_a_phones_keyboard_does_not_cover_the_answer(open_site: OpenSite) -> None:
+    site = open_site(**PHONE)
+    site.open()
+    site.answered("What do otters do?")
+    expect(site.page.get_by_label("Your question")).not_to_be_focused()
 
 
 def test_a_phone_never_scrolls_sideways(open_site: OpenSite, library: FakeLibrary) -> None:
