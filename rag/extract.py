@@ -13,7 +13,7 @@ from anyio.to_thread import run_sync
 
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
 from rag.field_answers import from_fields
-from rag.intent import intent_of
+from rag.intent import Intent, intent_of
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_named, role
 from rag.pointing import is_meant, means_several, places_in
 from rag.protocols import Embedder
@@ -85,11 +85,19 @@ class ExtractiveGenerator:
         elif intent in ("explain", "list", "count"):
             yield from self._from_sentences(question, standalone, papers, by_author, meant)
         else:
-            every = range(len(papers)) if meant else worth_listing(papers, range(len(papers)))
-            several = every if means_several(question) else [0]
-            places = places_named(question, papers, self._weigh) or several
-            yield from from_fields([(place + 1, papers[place]) for place in places], intent, question)
+            yield from self._from_fields(question, standalone, papers, intent, sure=bool(by_author) or meant)
         yield DraftDone()
+
+    def _from_fields(
+        self, question: str, standalone: str, papers: Sequence[Retrieved], intent: Intent, *, sure: bool
+    ) -> Iterator[Piece]:
+        named = places_named(question, papers, self._weigh)
+        if not (named or sure) and self._decided(question, standalone, papers) == "not_in_corpus":
+            yield Decided("not_in_corpus")
+            return
+        every = range(len(papers)) if sure else worth_listing(papers, range(len(papers)))
+        several = every if means_several(question) else [0]
+        yield from from_fields([(place + 1, papers[place]) for place in named or several], intent, question)
 
     def _from_sentences(
         self, question: str, standalone: str, papers: Sequence[Retrieved], by_author: Sequence[int], meant: bool
@@ -99,8 +107,8 @@ class ExtractiveGenerator:
         order = list(dict.fromkeys([*named, *by_meaning(standalone, papers, self._weigh, self._words)]))
         certain = by_author or (meant and not wants_one)
         status = "answered" if certain else self._decided(question, standalone, [papers[place] for place in order])
-        if meant and status == "not_in_corpus":
-            status = "needs_full_text"
+        if (meant or (named and wants_one)) and status == "not_in_corpus":
+            status = "needs_full_text"  # the paper is there, and no more can be said
         yield Decided(status, (order[0] + 1,) if status == "needs_full_text" else ())
         if status != "answered":
             return

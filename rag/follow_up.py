@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rag.intent import intent_of
-from rag.match import names_in
+from rag.match import BESIDE_CHINESE, names_in
 from rag.pointing import BEGINNING, OF_ONE_PAPER, OPENING, PLACE, has_subject
 from rag.scripts import language_of
 from rag.types import Turn, unique
@@ -20,7 +20,6 @@ MOST_TURNS = 40
 LONGEST_GAP, MOST_TOPIC_WORDS = 120, 6
 """Characters of a question that leaves something out, and words of one that gives another topic."""
 
-BESIDE_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
 WORDS = re.compile(r"[\u4e00-\u9fff]{1,2}|[^\W\u4e00-\u9fff]+")
 """Two Chinese characters are about a word."""
 
@@ -132,7 +131,7 @@ def on_topic(before: str, topic: str) -> str:
 
 def names(question: str) -> tuple[str, ...]:
     """Names in a question, also where Chinese words stand right beside them."""
-    return names_in(BESIDE_CHINESE.sub(" ", question))
+    return names_in(question)
 
 
 def name_alone(question: str) -> str:

@@ -44,6 +44,12 @@ UNSEEN = "zqxjkvbw"
 RARE = 0.6
 """Share of the weight of an unseen word: 3 of 99 papers, some 50 of 50,000."""
 
+BESIDE_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
+"""Where a name ends and Chinese goes on, which knows no blanks."""
+
+LONGEST_BREAK = 20
+"""Characters between two sentences that are looked through."""
+
 SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+)\W*$")
 
 
@@ -173,10 +179,11 @@ def share(weights: Mapping[str, float], held: set[str]) -> float:
 def names_in(question: str) -> tuple[str, ...]:
     """Words with a capital or a digit in them (`XRPO`, `LLaMA-2-13B`, `Mamba`), but not a sentence's capitalised first word."""
     found = []
-    for word in NAME.finditer(question):
+    spaced = BESIDE_CHINESE.sub(" ", question)
+    for word in NAME.finditer(spaced):
         text = word.group()
         plain = text[0].isupper() and text[1:].islower()
-        opens = SENTENCE_START.search(question[: word.start()]) is not None
+        opens = SENTENCE_START.search(spaced, max(0, word.start() - LONGEST_BREAK), word.start()) is not None
         if len(text) > 1 and not (plain and opens) and not text.startswith(("I'", "I’")):
             found.append(text)
     return tuple(dict.fromkeys(found))

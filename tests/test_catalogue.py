@@ -167,6 +167,7 @@ def test_vectors_alone_are_those_that_come_with_the_texts(catalogue: Catalogue) 
     assert sorted(block.paper_ids) == sorted(ids(catalogue))
     for paper_id, rows in zip(block.paper_ids, np.split(block.vectors, block.starts[1:]), strict=True):
         (paper,) = catalogue.indexed([paper_id], embedder.model)
+        assert paper.vectors is not None
         assert np.array_equal(rows, paper.vectors)
     assert catalogue.vectors(ids(catalogue), "another model").paper_ids == ()
 

@@ -198,6 +198,10 @@ def test_a_sentence_gets_its_marker_before_the_full_stop(sentence: str, expected
     assert marked(sentence, 2) == expected
 
 
+def test_a_name_ends_where_chinese_goes_on() -> None:
+    assert names_in("XRPO的作者是谁？和LU-KV比呢") == ("XRPO", "LU-KV")
+
+
 def test_a_compound_is_one_thing_asked_for_however_it_is_written() -> None:
     weigh = TantivyIndex(None).weights
     for written in ("a speed-up of two", "a speedup of two"):

@@ -189,6 +189,17 @@ def test_a_stream_put_together_is_the_answer(library: Library) -> None:
     assert tuple(c for one in ready for c in one.new_citations) == done.answer.citations
 
 
+def test_a_paper_that_is_named_is_never_said_not_to_be_there(library: Library) -> None:
+    answer = asyncio.run(library.engine.answer("Does LookWhere cure headaches in rainy winters?"))
+    assert answer.status == "needs_full_text"
+    assert answer.citations[0].paper.authors[0].endswith("Fuller")
+
+
+def test_fields_of_a_paper_on_another_subject_are_not_given(library: Library) -> None:
+    answer = asyncio.run(library.engine.answer("Who wrote the paper on volcanic eruptions in Iceland?"))
+    assert answer.status == "not_in_corpus"
+
+
 def test_markers_are_numbered_by_first_use(library: Library) -> None:
     papers = library.retriever.find(XRPO, top_k=8)
     quotes = [paper.found.sentences[0].text.rstrip(".") for paper in papers]
