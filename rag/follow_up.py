@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from rag.intent import intent_of
-from rag.match import BESIDE_CHINESE, names_in
+from rag.match import names_in
 from rag.pointing import BEGINNING, OF_ONE_PAPER, OPENING, PLACE, has_subject
-from rag.scripts import language_of
+from rag.scripts import language_of, set_apart
 from rag.types import Turn, unique
 
 FEW_WORDS = 4
@@ -74,7 +74,7 @@ TOPIC = re.compile(r"\b(?P<before>on|about|regarding|with)\s+[^?？]+", re.IGNOR
 
 def is_follow_up(question: str) -> bool:
     """Whether a question needs the turns before it: it points back (`it`, `the same`), or is too short to stand alone."""
-    plain = BEGINNING.sub("", BESIDE_CHINESE.sub(" ", question))
+    plain = BEGINNING.sub("", set_apart(question))
     if STANDS_ALONE.search(plain) and names_in(plain[:LONGEST_GAP]):
         return REFERS_BACK.search(plain) is not None
     if REFERS_BACK.search(question) or ASKS_SHORTLY.search(question):
@@ -136,7 +136,7 @@ def names(question: str) -> tuple[str, ...]:
 
 def name_alone(question: str) -> str:
     """The name in a question that is nothing but a name (`And what about KnapSpec?`); empty for any other."""
-    found = REST.match(BESIDE_CHINESE.sub(" ", question)) if len(question) <= LONGEST_GAP else None
+    found = REST.match(set_apart(question)) if len(question) <= LONGEST_GAP else None
     if found is None:
         return ""
     left = BESIDE_A_NAME.sub(" ", found["rest"])

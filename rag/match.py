@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rag.index.terms import COMPOUND
+from rag.scripts import set_apart
 from rag.types import Retrieved, surname
 from rag.word_vectors import WordVectors
 
@@ -43,9 +44,6 @@ UNSEEN = "zqxjkvbw"
 
 RARE = 0.6
 """Share of the weight of an unseen word: 3 of 99 papers, some 50 of 50,000."""
-
-BESIDE_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])")
-"""Where a name ends and Chinese goes on, which knows no blanks."""
 
 LONGEST_BREAK = 20
 """Characters between two sentences that are looked through."""
@@ -179,7 +177,7 @@ def share(weights: Mapping[str, float], held: set[str]) -> float:
 def names_in(question: str) -> tuple[str, ...]:
     """Words with a capital or a digit in them (`XRPO`, `LLaMA-2-13B`, `Mamba`), but not a sentence's capitalised first word."""
     found = []
-    spaced = BESIDE_CHINESE.sub(" ", question)
+    spaced = set_apart(question)
     for word in NAME.finditer(spaced):
         text = word.group()
         plain = text[0].isupper() and text[1:].islower()
