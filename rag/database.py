@@ -90,6 +90,7 @@ papers = Table(
     Column("sentences", Words, nullable=False),
     Index("papers_by_revision", "revision", "paper_id", "deleted"),
     Index("papers_by_text", "text_hash", "deleted", "paper_id"),
+    Index("papers_by_year", "year", "deleted", "paper_id"),
     Index("papers_by_arrival", "arrival", "deleted", "paper_id", "text_hash", "year"),
 )
 """`arrival` counts papers in the order they came. `revision` is that of the last change an index must learn of, `changed` that of

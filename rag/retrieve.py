@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -33,6 +34,10 @@ KEYWORD_SHARE = 0.45
 
 BEST_BM25 = 2.2
 """BM25 of a term in an ideal paper over its inverse document frequency: k1 + 1."""
+
+
+SEARCHES_AT_ONCE = 8
+"""Keyword searches that run while their questions are embedded."""
 
 
 class DenseSearch(Protocol):
@@ -86,6 +91,7 @@ class HybridRetriever(BaseRetriever):
         self._keyword = keyword
         self._space = space
         self._other_scripts = cache(other_scripts)
+        self._beside = ThreadPoolExecutor(SEARCHES_AT_ONCE, "keyword")
 
     def find(self, question: str, *, top_k: int, filters: Filters = Filters(), exclude: Sequence[str] = ()) -> list[Retrieved]:
         """Best first, at most `top_k`; only papers that pass `filters`, none of `exclude`."""
@@ -93,10 +99,11 @@ class HybridRetriever(BaseRetriever):
         if within == []:
             return []
         space = self._space_for(question)
-        vector = space.embedder.embed_question(self._keyword.correct(question))
         reach = max(CANDIDATES, top_k) + len(exclude)
-        keyword = dict(self._keyword.search(question, reach, within))
+        by_words = self._beside.submit(self._keyword.search, question, reach, within)
+        vector = space.embedder.embed_question(self._keyword.correct(question))
         ids = dict.fromkeys([paper_id for paper_id, _ in space.index.search(vector, reach, within)])
+        keyword = dict(by_words.result())
         candidates = [paper_id for paper_id in (*ids, *(k for k in keyword if k not in ids)) if paper_id not in exclude]
         keyword.update(self._keyword.scores(question, [c for c in candidates if c not in keyword]))
         ideal = BEST_BM25 * sum(self._keyword.weights(question).values())
