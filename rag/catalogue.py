@@ -171,8 +171,8 @@ class Catalogue:
         return paper_ids, np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
 
     def matching(self, filters: Filters) -> list[str]:
-        """Ids of all papers that pass, in no particular order. Names match without case and accents; a category also as the area of
-        `area · topic`, an author also by surname. A paper without a year passes no year filter."""
+        """Ids of all papers that pass, in no particular order. Names match without case and accents; a category also as the area
+        of `area · topic`, an author also by surname. A paper without a year passes no year filter."""
         with self.database.reading() as connection:
             passing = filtered(connection, select(papers.c.paper_id), filters).subquery()
             joined = connection.scalar(select(func.aggregate_strings(passing.c.paper_id, " ")))  # one row: five times as fast
