@@ -228,6 +228,7 @@ class QueryEngine(BaseQueryEngine):
     async def _checked(self, asked: Asked, composition: Composition, drafted: Drafted) -> SentenceReady | None:
         with asked.timed("verify"):
             verdict = await self.parts.verifier.verify(drafted, asked.papers)
+            asked.usage += verdict.usage
         if self.parts.unsupported == "drop" and verdict.support not in ("ok", "weak"):
             return None
         return composition.add(drafted, verdict)

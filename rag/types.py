@@ -175,15 +175,27 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens counted by the LLM's server; zero without one."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.prompt_tokens + other.prompt_tokens, self.completion_tokens + other.completion_tokens)
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What a verifier found out about a drafted sentence. `evidence` has one piece for each paper that the sentence may cite
     after all (a failing one may have been cited anew), its `marker` being the paper's place (from 1) in the list retrieved; empty
-    when nothing bears the sentence out at all. `reason` is one line; `score` in [0, 1]."""
+    when nothing bears the sentence out at all. `reason` is one line; `score` in [0, 1]; `usage` is what it cost."""
 
     support: Support
     evidence: tuple[Evidence, ...]
     reason: str
     score: float
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +220,6 @@ class Citation:
     quote: str
     start: int
     end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens counted by the LLM's server; zero without one."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(self.prompt_tokens + other.prompt_tokens, self.completion_tokens + other.completion_tokens)
 
 
 @dataclass(frozen=True, slots=True)

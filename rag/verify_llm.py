@@ -19,7 +19,7 @@ from rag.markers import tidied
 from rag.prompts import VERIFY_SCHEMA, load_prompt, verify_prompt
 from rag.protocols import LLM, Verifier
 from rag.text import clean
-from rag.types import Drafted, Evidence, Retrieved, Support, Verdict
+from rag.types import Drafted, Evidence, Retrieved, Support, Usage, Verdict
 
 MAX_TOKENS = 800
 TRIES = 2
@@ -63,20 +63,24 @@ class LLMVerifier:
         if drafted.basis == "metadata" or found.score == 1.0 or found.support in ("number_mismatch", "uncited"):
             return found
         if found.support == "mismatch":
-            return rescued(found, await self._read(drafted, papers), drafted.markers, papers)
-        places = tuple(evidence.marker for evidence in found.evidence)
-        return judged(found, await self._read(cited(drafted, places), papers), papers)
+            read, usage = await self._read(drafted, papers)
+            return replace(rescued(found, read, drafted.markers, papers), usage=usage)
+        read, usage = await self._read(cited(drafted, tuple(evidence.marker for evidence in found.evidence)), papers)
+        return replace(judged(found, read, papers), usage=usage)
 
-    async def _read(self, drafted: Drafted, papers: Sequence[Retrieved]) -> Judged:
+    async def _read(self, drafted: Drafted, papers: Sequence[Retrieved]) -> tuple[Judged, Usage]:
+        """What the LLM reads, and what all tries cost."""
+        spent = Usage()
         for _ in range(TRIES):
-            text, _usage = await self._llm.complete(
+            text, usage = await self._llm.complete(
                 *verify_prompt([drafted], papers), json_schema=VERIFY_SCHEMA, max_tokens=MAX_TOKENS
             )
+            spent += usage
             try:
                 (verdict,) = Judgement.model_validate(json.loads(text)).verdicts
             except (ValidationError, ValueError):
                 continue
-            return verdict
+            return verdict, spent
         raise LLMUnavailable(f"{self._llm.model} gave no verdict on a sentence.")
 
 

@@ -182,8 +182,14 @@ def test_words_that_the_llm_quotes_rescue_a_sentence() -> None:
     nothing = Verdict("mismatch", (), "nothing comes near", 0.05)
     found = verify(Replies(verdict("supported")), nothing)
     assert (found.support, found.evidence[0].quote) == ("ok", "raises\naccuracy by 4")
-    assert verify(Replies(verdict("supported", "raises accuracy by 9%")), nothing) == nothing
-    assert verify(Replies(verdict("not_stated")), nothing) == nothing
+    for word, quote in (("supported", "raises accuracy by 9%"), ("not_stated", "")):
+        left = verify(Replies(verdict(word, quote)), nothing)
+        assert (left.support, left.evidence, left.reason) == ("mismatch", (), "nothing comes near")
+
+
+def test_what_a_verdict_cost_is_told_with_all_tries() -> None:
+    assert verify(Replies(verdict("supported"))).usage == Usage(7, 3)
+    assert verify(Replies("not JSON", verdict("supported"))).usage == Usage(14, 6)
 
 
 @pytest.mark.parametrize("support", ["number_mismatch", "uncited"])
