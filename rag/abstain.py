@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rag.evidence import opening, quote
 from rag.field_answers import known_by
 from rag.intent import intent_of
 from rag.markers import in_round_brackets
 from rag.scripts import language_of
 from rag.small_talk import small_talk
-from rag.types import Drafted, Evidence, Retrieved, Sentence, Status, Verdict
+from rag.types import Drafted, Retrieved, Status, Verdict
 
 NEAREST = 3
 
@@ -50,7 +51,8 @@ def abstention(
     if status == "needs_full_text":
         place = places[0] if places else 1
         found = papers[place - 1]
-        said = [(Drafted(f"{full_text.format(name_of(found))} [{place}]. ", (place,), "metadata"), opening(found, place))]
+        named = Verdict("ok", (opening(place, found.found),), "names the paper", 1.0)
+        said = [(Drafted(f"{full_text.format(name_of(found))} [{place}]. ", (place,), "metadata"), named)]
         if intent_of(question) == "explain" and found.sentence_scores:
             said.append(nearest_sentence(found, place, there))
         return said
@@ -58,30 +60,22 @@ def abstention(
         return [plain(REPLIES[language][kind])]
     if not papers:
         return [plain(f"{nothing} {empty}")]
-    named = "; ".join(name_of(found) for found in papers[:NEAREST])
-    return [plain(f"{nothing} "), plain(f"{nearest}{named}.")]
+    names = "; ".join(name_of(found) for found in papers[:NEAREST])
+    return [plain(f"{nothing} "), plain(f"{nearest}{names}.")]
 
 
 def nearest_sentence(found: Retrieved, place: int, phrase: str) -> tuple[Drafted, Verdict]:
     """What the abstract says that comes nearest to the question: the reader may see in it what the rules did not."""
-    sentence = found.found.sentences[found.sentence_scores.index(max(found.sentence_scores))]
-    said = phrase.format(in_round_brackets(sentence.text))
-    return Drafted(f"{said} [{place}].", (place,)), Verdict("ok", (evidence_of(found, place, sentence),), "quoted", 1.0)
-
-
-def evidence_of(found: Retrieved, place: int, sentence: Sentence) -> Evidence:
-    """A sentence of the abstract as its own evidence."""
-    return Evidence(place, sentence.start, sentence.end, found.paper.abstract[sentence.start : sentence.end], 1.0)
+    nearest = found.sentence_scores.index(max(found.sentence_scores))
+    said = phrase.format(in_round_brackets(found.found.sentences[nearest].text))
+    return Drafted(f"{said} [{place}].", (place,)), Verdict(
+        "ok", (quote(place, found.found, nearest, nearest + 1),), "quoted", 1.0
+    )
 
 
 def plain(text: str) -> tuple[Drafted, Verdict]:
     """A sentence that claims nothing of any paper."""
     return Drafted(text, (), "metadata"), Verdict("ok", (), "says nothing about a paper", 1.0)
-
-
-def opening(found: Retrieved, place: int) -> Verdict:
-    """The first sentence of the abstract, as evidence for a sentence about the paper as a whole."""
-    return Verdict("ok", (evidence_of(found, place, found.found.sentences[0]),), "names the paper", 1.0)
 
 
 def name_of(found: Retrieved) -> str:

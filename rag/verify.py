@@ -14,6 +14,7 @@ import numpy as np
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
+from rag.evidence import quotation, quote
 from rag.fields import check_fields
 from rag.markers import without_markers
 from rag.numbers import missing_numbers, swapped_numbers
@@ -30,7 +31,6 @@ from rag.similarity import (
     compare,
     held_terms,
     missing_names,
-    own_words,
     read_claim,
     read_model,
     read_paper,
@@ -38,7 +38,7 @@ from rag.similarity import (
 )
 from rag.spelling import is_english
 from rag.text import clean
-from rag.types import Drafted, Evidence, IndexedPaper, Retrieved, Support, Vectors, Verdict
+from rag.types import Drafted, IndexedPaper, Retrieved, Support, Vectors, Verdict
 
 AT_ONCE = 2
 """Sentences checked at the same time; each takes a few milliseconds of one core."""
@@ -48,9 +48,6 @@ MOST_QUOTED = 3
 
 SENTENCE_COST = 0.2
 """What a further sentence must add to be quoted too, in the share of the claim's words that the abstract holds."""
-
-QUOTED_WORDS = 8
-"""So many of an abstract's words in a row are a quotation even if its sentence goes on."""
 
 ENGLISH_SHARE = 0.5
 """A sentence with a smaller share of English words is in another language, and the abstract's words cannot tell."""
@@ -66,7 +63,6 @@ UNCITED_CHARACTERS = 8
 
 LOOKED_FOR = "in another language than the abstract: only its numbers and names were looked for"
 
-_WORD = re.compile(r"[^\W_]+")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _TELLING_NAME = re.compile(r".[A-Z0-9]")
 """A capital or digit within: `SWE-Bench`, not the first word of a title or a proper noun that may be written otherwise."""
@@ -254,35 +250,3 @@ def is_foreign(text: str) -> bool:
     """Whether a sentence is in another script, or mostly of words that are not English."""
     words = [word for word in _LOWER_WORD.findall(text) if len(word) > 2]
     return not is_latin(text) or (len(words) >= UNCITED_TERMS and sum(map(is_english, words)) < ENGLISH_SHARE * len(words))
-
-
-def quote(place: int, found: IndexedPaper, start: int, end: int, score: float) -> Evidence:
-    """Sentences `start:end` of the abstract, verbatim."""
-    first, last = found.sentences[start].start, found.sentences[end - 1].end
-    return Evidence(place, first, last, found.paper.abstract[first:last], score)
-
-
-def quotation(text: str, cited: Sequence[tuple[int, IndexedPaper]]) -> tuple[Evidence, ...]:
-    """Evidence for a sentence that only repeats its one paper's words, after at most the paper's names; else none."""
-    if len(cited) != 1:
-        return ()
-    place, found = cited[0]
-    said = _words(text)
-    for index, sentence in enumerate(found.sentences):
-        before, repeated, after = said.partition(_words(sentence.text))
-        if repeated and _is_naming(before + after, found):
-            return (quote(place, found, index, index + 1, 1.0),)
-    if said.count(" ") > QUOTED_WORDS:
-        whole = [index for index, sentence in enumerate(found.sentences) if said in _words(sentence.text)]
-        return tuple(quote(place, found, index, index + 1, 1.0) for index in whole[:1])
-    return ()
-
-
-def _words(text: str) -> str:
-    """Lower-case words, one space before and after each."""
-    return f" {' '.join(word.group().lower() for word in _WORD.finditer(text))} "
-
-
-def _is_naming(rest: str, found: IndexedPaper) -> bool:
-    known = _words(f"{own_words(found.paper)} {found.paper.title or ''} {found.paper.category or ''}")
-    return all(f" {word} " in known for word in rest.split())
