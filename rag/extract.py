@@ -46,8 +46,8 @@ LISTED_ROLE = 0.25
 """What it counts for, in a list, that a sentence tells what its paper does: a list on a topic is not one of its introductions."""
 
 COMPARED, MEANING_SHARE = 3, 0.2
-"""How many papers are compared word by word, and what that counts for beside the fused score: ranking
-the 49 conceptual dev questions apart from the engine it helped 2 or 3 of them; end to end the gain is within the noise."""
+"""How many papers are compared word by word, and what that counts for beside the fused score: ranking the 49 conceptual dev
+questions apart from the engine it helped 2 or 3 of them; end to end the gain is within the noise."""
 
 OWN_MARKER = re.compile(r"\[(\d+(?:\s*[-,–]\s*\d+)*)\]")
 
