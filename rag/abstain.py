@@ -19,14 +19,14 @@ PHRASES = {
         "Not in these papers.",
         "The nearest are: ",
         "The library holds no papers that match.",
-        "The abstract of {} does not say; its full text may",
+        "The abstract of {} does not seem to say; its full text may",
         "What comes nearest there: “{}”",
     ),
     "zh": (
         "这些论文中没有答案。",
         "最接近的是：",
         "没有符合条件的论文。",
-        "{}的摘要没有说明，全文或许有",
+        "{}的摘要似乎没有说明，全文或许有",
         "其中最接近的是：“{}”",
     ),
 }

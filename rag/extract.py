@@ -42,8 +42,9 @@ LISTED = 0.72
 
 MOST_LISTED = 6
 
-LISTED_ROLE = 0.25
-"""What it counts for, in a list, that a sentence tells what its paper does: a list on a topic is not one of its introductions."""
+LISTED_ROLE = 0.4
+"""What it counts for, in a list, that a sentence tells what its paper does: a list on a topic is not one of its introductions.
+Of 103 papers listed .25 chose another sentence for 7, and in 6 of them the one chosen now tells more."""
 
 COMPARED, MEANING_SHARE = 3, 0.2
 """How many papers are compared word by word, and what that counts for beside the fused score: ranking the 49 conceptual dev
