@@ -17,7 +17,6 @@ from rag.types import AnswerSentence, Citation, Paper, Role, Turn, unique
 MARKER = re.compile(r"\[(\d+)\]")
 LINK = re.compile(r"\[\[(\d+)\]\]\([^()\s]*#paper-([a-z0-9-]{8,40})(?: \"[^\"]*\")?\)")
 DOUBT = re.compile(r" ?\*\(⚠ [^)]*\)\*")
-WARN_OF = ("mismatch", "number_mismatch", "uncited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,8 @@ class ChatText:
             parts.append(link)
             last = found.end()
         parts.append(body[last:])
-        if sentence.support in WARN_OF and sentence.reason:
-            parts.append(f" *(⚠ {plain(sentence.reason)})*")
+        if sentence.doubt:
+            parts.append(f" *(⚠ {plain(sentence.doubt)})*")
         text = "".join(parts) + space
         self.length += len(text)
         return text, notes

@@ -210,6 +210,11 @@ class AnswerSentence:
     reason: str
     score: float
 
+    @property
+    def doubt(self) -> str:
+        """The reason why its sources do not bear it out; empty where they do, or may (`weak`)."""
+        return "" if self.support in ("ok", "weak") else self.reason
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
