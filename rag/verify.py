@@ -138,6 +138,10 @@ class Gate(Protocol):
     @property
     def rivals(self) -> Sequence[int]: ...
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the claim is in a language that the gate does not read."""
+
     def hold(self, place: int) -> Cited:
         """The paper at a place that is cited or a rival's."""
 
@@ -159,6 +163,11 @@ class WordGate:
         self.hold = hold
         self.rivals = rivals
         self._claim = claim
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is not in English."""
+        return is_foreign(self._claim.text)
 
     def score(self, cited: Sequence[Cited]) -> float:
         return self.model.probability(compare(self._claim, [one.reading for one in cited], [one.cosines for one in cited]))
@@ -188,7 +197,7 @@ def judge(claim: Claim, gate: Gate, cited: Sequence[Cited]) -> Verdict:
     alone = {one.place: gate.score([one]) for one in cited}
     score = max(gate.score(cited), *alone.values())
     readings = [one.reading for one in cited]
-    if score < gate.model.ok and isinstance(gate, WordGate) and is_foreign(claim.text):
+    if score < gate.model.ok and gate.is_foreign:
         support, reason = of_foreign(claim, gate, readings)
         score = NO_IDEA if support == "weak" else score
     else:
