@@ -114,11 +114,12 @@ class ExtractiveGenerator:
         if status != "answered":
             return
         held = cache(lambda place: self._focused(question, standalone, papers[place]))
-        listing = not wants_one or len(by_author) > 1 or len(places_in(question)) > 1
-        chosen = by_author[:MOST_LISTED] or (
-            (order if meant else worth_listing(papers, order)) if listing else named[1:] and named
-        )
-        chosen = chosen or rivals(held, order)
+        if by_author:
+            chosen = by_author[:MOST_LISTED]
+        elif not wants_one or len(places_in(question)) > 1:
+            chosen = order if meant else worth_listing(papers, order)
+        else:
+            chosen = named if len(named) > 1 else rivals(held, order)
         if len(chosen) == 1:
             yield from quoted(held(chosen[0]), chosen[0] + 1)
         else:
