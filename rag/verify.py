@@ -7,8 +7,7 @@ and direction. A verifier that reads, such as an LLM, sits behind the same `Veri
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
 from anyio import CapacityLimiter
@@ -16,41 +15,18 @@ from anyio.to_thread import run_sync
 
 from rag.evidence import quotation, quote
 from rag.fields import check_fields
+from rag.gates import Gate, WordGate
 from rag.markers import without_markers
 from rag.numbers import missing_numbers, swapped_numbers
 from rag.other_scripts import OtherScripts, in_other_script
 from rag.protocols import Embedder
 from rag.scripts import is_latin, set_apart
-from rag.similarity import (
-    Cited,
-    Claim,
-    Corpus,
-    Model,
-    Reading,
-    Vocabulary,
-    compare,
-    held_terms,
-    missing_names,
-    read_claim,
-    read_model,
-    read_paper,
-    weight_held,
-)
-from rag.spelling import is_english
+from rag.similarity import Cited, Claim, Corpus, Model, Reading, Vocabulary, read_claim, read_model, read_paper
 from rag.text import clean
 from rag.types import Drafted, IndexedPaper, Retrieved, Support, Vectors, Verdict
 
 AT_ONCE = 2
 """Sentences checked at the same time; each takes a few milliseconds of one core."""
-
-MOST_QUOTED = 3
-"""Sentences in a row that evidence may span."""
-
-SENTENCE_COST = 0.2
-"""What a further sentence must add to be quoted too, in the share of the claim's words that the abstract holds."""
-
-ENGLISH_SHARE = 0.5
-"""A sentence with a smaller share of English words is in another language, and the abstract's words cannot tell."""
 
 NO_IDEA = 0.5
 """The score of a sentence whose words cannot be compared."""
@@ -66,7 +42,6 @@ LOOKED_FOR = "in another language than the abstract: only its numbers and names 
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _TELLING_NAME = re.compile(r".[A-Z0-9]")
 """A capital or digit within: `SWE-Bench`, not the first word of a title or a proper noun that may be written otherwise."""
-_LOWER_WORD = re.compile(r"\b[^\W\d_A-Z]+\b")
 
 
 class LocalVerifier:
@@ -127,67 +102,6 @@ class LocalVerifier:
 
     def _embedded(self, paper: IndexedPaper) -> Vectors:
         return self._embedder.embed_texts([sentence.text for sentence in paper.sentences])
-
-
-class Gate(Protocol):
-    """Tells how near one claim is to papers. `rivals` are the places of papers that it may be cited anew to."""
-
-    @property
-    def model(self) -> Model: ...
-
-    @property
-    def rivals(self) -> Sequence[int]: ...
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether the claim is in a language that the gate does not read."""
-
-    def hold(self, place: int) -> Cited:
-        """The paper at a place that is cited or a rival's."""
-
-    def score(self, cited: Sequence[Cited]) -> float:
-        """That these papers are right ones for the claim, in [0, 1]."""
-
-    def unknown(self, readings: Sequence[Reading]) -> tuple[str, ...]:
-        """The names of the claim that the papers do not know."""
-
-    def span(self, cited: Cited) -> tuple[int, int]:
-        """The sentences `start:end` of a paper that bear the claim out best."""
-
-
-class WordGate:
-    """By words and the main embedding model."""
-
-    def __init__(self, model: Model, claim: Claim, hold: Callable[[int], Cited], rivals: Sequence[int]) -> None:
-        self.model = model
-        self.hold = hold
-        self.rivals = rivals
-        self._claim = claim
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether it is not in English."""
-        return is_foreign(self._claim.text)
-
-    def score(self, cited: Sequence[Cited]) -> float:
-        return self.model.probability(compare(self._claim, [one.reading for one in cited], [one.cosines for one in cited]))
-
-    def unknown(self, readings: Sequence[Reading]) -> tuple[str, ...]:
-        return missing_names(self._claim, readings)
-
-    def span(self, cited: Cited) -> tuple[int, int]:
-        """Up to MOST_QUOTED sentences in a row."""
-        reading = cited.reading
-        sentences = len(reading.sentences)
-        held = weight_held(self._claim.terms, held_terms(reading, 0, sentences)) or 1.0
-
-        def worth(span: tuple[int, int]) -> float:
-            start, end = span
-            share = weight_held(self._claim.terms, held_terms(reading, start, end)) / held
-            return share + float(cited.cosines[start:end].max()) - SENTENCE_COST * (end - start)
-
-        spans = ((start, start + size) for size in range(1, MOST_QUOTED + 1) for start in range(sentences - size + 1))
-        return max(spans, key=worth)
 
 
 def judge(claim: Claim, gate: Gate, cited: Sequence[Cited]) -> Verdict:
@@ -253,9 +167,3 @@ def wrong_numbers(text: str, readings: Sequence[Reading]) -> str:
         return f"{', '.join(missing)} does not stand"
     swapped = next(swapped_numbers(text, " ".join(reading.found.text for reading in readings)), None)
     return f"not {swapped[0]} but {swapped[1]} stands with these words" if swapped else ""
-
-
-def is_foreign(text: str) -> bool:
-    """Whether a sentence is in another script, or mostly of words that are not English."""
-    words = [word for word in _LOWER_WORD.findall(text) if len(word) > 2]
-    return not is_latin(text) or (len(words) >= UNCITED_TERMS and sum(map(is_english, words)) < ENGLISH_SHARE * len(words))
