@@ -65,7 +65,7 @@ class ChatText:
 
 def paper_link(paper: Paper, page: str) -> str:
     """Where a reader finds the paper: its URL, its DOI, or this server's page with the abstract open."""
-    for url in (paper.url, paper.doi and f"https://doi.org/{paper.doi}"):
+    for url in (paper.url, paper.doi_url):
         if url and urlsplit(url).scheme in ("http", "https"):
             base = quote(urldefrag(url).url, safe="/:?&=%#@+,;~!$'*")
             return f"{base}#paper-{paper.paper_id}"
