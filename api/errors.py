@@ -35,6 +35,13 @@ STATUS: dict[type[Exception], tuple[int, str]] = {
 }
 """Looked up along the error's classes, nearest first; what is not here is a fault of ours, 500."""
 
+SENTENCES: dict[int | str, str] = {
+    404: "There is nothing at this address; /docs lists what there is.",
+    405: "This address does not take this method.",
+    "There was an error parsing the body": "The body cannot be read: send JSON, not compressed and not nested hundreds deep.",
+}
+"""What is said in place of the framework's own words, by status or by those words."""
+
 RETRY_AFTER = 5.0
 """Seconds asked for with a 503 that names none itself."""
 
@@ -122,12 +129,7 @@ def _of_validation(error: RequestValidationError) -> Trouble:
 
 def _of_http(error: HTTPException) -> Trouble:
     code = HTTPStatus(error.status_code).name.lower()
-    sentences: dict[object, str] = {
-        404: "There is nothing at this address; /docs lists what there is.",
-        405: "This address does not take this method.",
-        "There was an error parsing the body": "The body cannot be read: send JSON, not compressed and not nested hundreds deep.",
-    }
-    detail = sentences.get(error.status_code) or sentences.get(error.detail, str(error.detail))
+    detail = SENTENCES.get(error.status_code) or SENTENCES.get(error.detail) or error.detail
     return Trouble(error.status_code, code, detail, headers=dict(error.headers or {}))
 
 

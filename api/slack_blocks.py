@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from api import slack_sentences as say
 from api.slack_text import link, paper_url, safe_cut, safe_line, safe_markdown, split
+from rag.abstain import NEAREST
 from rag.export import title_of, to_bibtex
 from rag.types import Answer, AnswerSentence, Citation, Paper, unique
 from rag.wire import JsonObject
@@ -29,8 +30,6 @@ MOST_PARTS = 4
 
 QUOTE = 300
 QUOTES = 3
-NEAREST = 3
-WARN_OF = ("mismatch", "number_mismatch", "uncited")
 
 RATE = "footnote_rate"
 
@@ -90,7 +89,7 @@ def blocks_below(answer: Answer, owner: str) -> Iterator[JsonObject]:
         yield section(footnote(citation, answer.sentences))
     nearest = [one.paper for one in answer.papers[:NEAREST] if paper_url(one.paper)] if answer.status == "not_in_corpus" else []
     if nearest:
-        yield section("\n".join(["*Nearest papers*", *(f"• {described(paper)}" for paper in nearest)]))
+        yield section("\n".join([say.NEAREST, *(f"• {described(paper)}" for paper in nearest)]))
     if answer.notice:
         yield context(safe_cut(answer.notice, FALLBACK))
     yield buttons(f"{owner} {answer.answer_id}")
@@ -99,9 +98,9 @@ def blocks_below(answer: Answer, owner: str) -> Iterator[JsonObject]:
 def with_warning(sentence: AnswerSentence) -> str:
     """A sentence, and why to doubt it where there is a reason."""
     body = sentence.text.rstrip()
-    if sentence.support not in WARN_OF or not sentence.reason or not body:
+    if not sentence.doubt or not body:
         return sentence.text
-    return f"{body} *(⚠ {sentence.reason.replace('*', '')})*{sentence.text[len(body) :] or ' '}"
+    return f"{body} *(⚠ {sentence.doubt.replace('*', '')})*{sentence.text[len(body) :] or ' '}"
 
 
 def footnote(citation: Citation, sentences: Sequence[AnswerSentence]) -> str:
@@ -110,8 +109,8 @@ def footnote(citation: Citation, sentences: Sequence[AnswerSentence]) -> str:
     words = [one.quote for sentence in citing for one in sentence.evidence if one.marker == citation.marker]
     lines = [f"*[{citation.marker}]* {described(citation.paper)}"]
     lines += [f"“{safe_cut(quoted, QUOTE)}”" for quoted in unique([citation.quote, *words])[:QUOTES]]
-    reasons = unique([sentence.reason for sentence in citing if sentence.support in WARN_OF and sentence.reason])
-    return "\n".join([*lines, *(f"⚠ {safe_cut(reason, QUOTE)}" for reason in reasons[:QUOTES])])
+    doubts = unique([sentence.doubt for sentence in citing if sentence.doubt])
+    return "\n".join([*lines, *(f"⚠ {safe_cut(doubt, QUOTE)}" for doubt in doubts[:QUOTES])])
 
 
 def described(paper: Paper) -> str:
@@ -126,12 +125,12 @@ def bib_messages(papers: Iterable[Paper]) -> list[Message]:
     if not entries:
         return [Message(say.NO_BIB)]
     parts = split(safe_markdown(f"```\n{entries}\n```"), SECTION)
-    return [Message("BibTeX of the papers cited in this thread", blocks) for blocks in packed(map(section, parts))]
+    return [Message(say.BIB, blocks) for blocks in packed(map(section, parts))]
 
 
 def asked_message(question: str) -> Message:
     """Shows what somebody asked by a command: the command itself is seen by nobody else."""
-    return Message(f"*Asked:* {safe_cut(question, SECTION - 20)}")
+    return Message(say.ASKED.format(question=safe_cut(question, SECTION - 20)))
 
 
 def section(text: str) -> JsonObject:

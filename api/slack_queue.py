@@ -106,7 +106,8 @@ Admission = Literal["go", "tell", "drop"]
 
 @dataclass
 class Fuse:
-    """Breaks a loop: at most `most` questions a thread and minute. The first too many is told so, the rest of them nothing."""
+    """Breaks a loop: at most `most` questions a thread and minute. The first too many is told so, the rest of them nothing. It
+    also counts the streams of a workspace."""
 
     most: int
     seconds: float = 60.0

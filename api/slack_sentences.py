@@ -11,14 +11,17 @@ LONGEST = 900
 
 WORKING = "is reading the papers…"
 WANTED = "What would you like to know? Mention me with a question, or write `bib` for the papers cited in this thread."
+BIB = "BibTeX of the papers cited in this thread"
 NO_BIB = "Nothing was cited in this thread yet."
 THANKS = {"up": "Thank you, noted as helpful.", "down": "Thank you, noted as not helpful."}
+ASKED = "*Asked:* {question}"
 NOT_HERE = "I was not allowed to answer in this channel. Write to me directly, or ask whoever runs Footnote to add it."
 FULL = "Too many questions are waiting already. Ask again in a minute."
 SLOWLY = "That was many questions in one minute. I answer here again in a minute."
 RESTARTING = "I am being restarted and could not finish this answer. Ask again in a moment."
 REFUSED = "Slack would not show the whole answer ({code}). It begins: "
 REST = "The answer goes on."
+NEAREST = "*Nearest papers*"
 REFUSED_REST = "Slack would not show the rest of the answer ({code})."
 SHORTENED = "_The answer was too long for Slack and was shortened here._"
 UNSHOWN = "There is an answer, but Slack will not show it here. Ask whoever runs Footnote."

@@ -188,12 +188,13 @@ async def token_found(part: str, token: str, prefix: str, method: str, base_url:
         return Finding(part, "broken", f"Slack says {error.response.get('error')}", f"check {name}")
     except (SlackClientError, ClientError, TimeoutError) as error:
         return Finding(part, "broken", f"Slack cannot be reached ({type(error).__name__})", "check FOOTNOTE_SLACK_API_URL")
-    granted = said.headers.get("X-OAuth-Scopes")
-    if (
-        method == "auth.test"
-        and granted
-        and (missing := [one for one in SCOPES if one not in granted.replace(" ", "").split(",")])
-    ):
+    if method == "auth.test" and (missing := missing_scopes(said.headers.get("X-OAuth-Scopes", ""))):
         todo = "add them under OAuth & Permissions (or paste the manifest again) and reinstall the app"
         return Finding(part, "broken", f"it lacks the scopes {', '.join(missing)}", todo)
     return Finding(part, "works", f"accepted for {said['team']}" if said.get("team") else "accepted")
+
+
+def missing_scopes(granted: str) -> list[str]:
+    """Which of SCOPES are not in Slack's header; none where it tells of no scopes."""
+    scopes = granted.replace(" ", "").split(",")
+    return [one for one in SCOPES if one not in scopes] if granted else []

@@ -108,6 +108,7 @@ class Shelf:
             name: replace(found, vectors=words.embed_texts(["", *(sentence.text for sentence in found.sentences)]))
             for name, found in prepared.items()
         }
+        self.embedding = e5.model
         self._e5, self._words = e5, words
         self._corpus: TantivyIndex = library(found.paper.abstract for found in prepared.values())
         self._vocabulary = Vocabulary(self._corpus)
@@ -269,42 +270,37 @@ def main() -> None:
     parser.add_argument("--check-papers", type=Path, help="the papers that --check is about")
     given = parser.parse_args()
     e5, words = Remembering(MultilingualEmbedder()), Remembering(LocalEmbedder())
-    shelf = Shelf(read_papers(SAMPLES), e5, words)
-    claims = read_claims(CLAIMS_FILE)
-    cases = list(shelf.cases(claim for claim in claims if claim.true))
-    rows = np.array([astuple(shelf.features(case)) for case in cases])
-    right = np.array([case.right for case in cases])
-    left_out = list(folds(cases))
-    models = [fitted(rows[~out], right[~out]) for out in left_out]
-    scores = np.zeros(len(cases))
-    for out, model in zip(left_out, models, strict=True):
-        scores[out] = probabilities(model, rows[out])
-    final = written(with_thresholds(fitted(rows, right), scores, cases))
-    numbers = list(shelf.cases(claim for claim in claims if not claim.true))
-    said = [
-        pair
-        for out, model in zip(left_out, models, strict=True)
-        for pair in called(
-            shelf,
-            [case for case, one in zip(cases, out, strict=True) if one],
-            [],
-            replace(final, weights=model.weights, intercept=model.intercept),
-        )
-    ]
-    rivals = [shelf.rival(case) for case in cases if case.right]
-    report: dict[str, object] = {
-        "gate": final.name,
-        "embedding": e5.model,
-        "claims": len(claims),
-        "typical_rival": round(float(np.median(rivals)), 3),
-        **told(scores, cases),
-        "called": shares([*said, *called(shelf, [], numbers, final)]),
-        "called_without_the_extra": shares(called(shelf, cases, numbers, None)),
-    }
+    final, report = fit(Shelf(read_papers(SAMPLES), e5, words), read_claims(CLAIMS_FILE))
     FIGURES_FILE.write_text(json.dumps(report, indent=1) + "\n", encoding="utf8")
     if given.check:
         report["check"] = check(Shelf(read_papers(given.check_papers), e5, words), read_claims(given.check), final)
     print(json.dumps(report, indent=1))
+
+
+def fit(shelf: Shelf, claims: Sequence[Claimed]) -> tuple[Model, dict[str, object]]:
+    """The model of all claims, written to its file, and its figures, each of models that did not see the paper."""
+    cases = list(shelf.cases(claim for claim in claims if claim.true))
+    numbers = list(shelf.cases(claim for claim in claims if not claim.true))
+    rows = np.array([astuple(shelf.features(case)) for case in cases])
+    right = np.array([case.right for case in cases])
+    models = [(out, fitted(rows[~out], right[~out])) for out in folds(cases)]
+    scores = np.zeros(len(cases))
+    for out, model in models:
+        scores[out] = probabilities(model, rows[out])
+    final = written(with_thresholds(fitted(rows, right), scores, cases))
+    said: list[tuple[str, str]] = []
+    for out, model in models:
+        left_out = [case for case, is_out in zip(cases, out, strict=True) if is_out]
+        said += called(shelf, left_out, (), replace(final, weights=model.weights, intercept=model.intercept))
+    return final, {
+        "gate": final.name,
+        "embedding": shelf.embedding,
+        "claims": len(claims),
+        "typical_rival": round(float(np.median([shelf.rival(case) for case in cases if case.right])), 3),
+        **told(scores, cases),
+        "called": shares([*said, *called(shelf, (), numbers, final)]),
+        "called_without_the_extra": shares(called(shelf, cases, numbers, None)),
+    }
 
 
 def written(model: Model) -> Model:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, select
+from sqlalchemy import BindParameter, Column, Connection, Row, Select, and_, bindparam, select
 
 from rag.database import papers, sentence_vectors, whole_vectors
 from rag.identity import Record, area_key, author_key, match_key, surname_key
@@ -42,19 +42,19 @@ def with_vectors(model: str) -> Select[Any]:  # Any: see PAPER for the columns
 
 
 @cache
-def papers_with_vectors(model: str) -> Select[Any]:
-    """Those AMONG which."""
+def papers_with_vectors(model: str) -> Select[Any]:  # Any: see with_vectors for the columns
+    """Of the papers whose ids are AMONG those asked for."""
     return with_vectors(model).where(LIVE, papers.c.paper_id.in_(AMONG))
 
 
 @cache
-def vectors_alone(model: str) -> Select[Any]:
-    """Of those AMONG which that have some."""
+def vectors_alone(model: str) -> Select[Any]:  # Any: their ids and vectors
+    """Of the papers, AMONG those asked for, that have some."""
     return _joined(model, papers.c.paper_id).where(LIVE, papers.c.paper_id.in_(AMONG), whole_vectors.c.vector.is_not(None))
 
 
-def _joined(model: str, *columns: Any) -> Select[Any]:
-    """Outer joins, since SQLite begins an inner one at the vectors (500 times as slow)."""
+def _joined(model: str, *columns: Column[Any]) -> Select[Any]:  # Any: as the columns are
+    """These columns, and the vectors. Outer joins, since SQLite begins an inner one at the vectors (500 times as slow)."""
     whole, parts = whole_vectors, sentence_vectors
     return (
         select(*columns, whole.c.vector, parts.c.vectors)

@@ -1,11 +1,11 @@
-"""How many papers there are: exact where the catalogue's fields tell, never by topic."""
+"""How many papers there are, or all of them: exact where the catalogue's fields tell, never by topic."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from rag.abstain import opening
+from rag.evidence import opening
 from rag.filters import Names, merge_filters, read_categories
 from rag.scripts import language_of
 from rag.types import Drafted, Filters, Retrieved, Verdict
@@ -15,7 +15,7 @@ SHOWN = 3
 
 NOT_BY_TOPIC = "Papers are not counted by topic: those shown are the nearest, and there may be more."
 
-IN_CATEGORY = (
+COUNTED_CATEGORY = (
     r"\s(?:in|under|from)\s+(?:the )?(?:category |area )?",
     r"(?:\s+(?:category|area|track|section))?(?=\W*$|\s+(?:are|do|is)\b)",
 )
@@ -58,7 +58,7 @@ def read_list(topic: str, said: Filters) -> Filters | None:
 def read_count(topic: str, said: Filters, names: Names) -> Filters | None:
     """The filters of a question that asks for no more than how many papers pass them; None where it has a topic as well. `topic`
     is the question without the words that set the filters `said`."""
-    categories, rest = read_categories(topic, names, IN_CATEGORY)
+    categories, rest = read_categories(topic, names, COUNTED_CATEGORY)
     found = ONLY_A_COUNT.fullmatch(" ".join(rest.split()))
     if found is None:
         return None
@@ -79,7 +79,7 @@ def counted(question: str, count: int, filters: Filters, papers: Sequence[Retrie
     else:
         among = ", these among them" if len(shown) < count else ""
         text = f"The library holds {count:,} {'paper' if count == 1 else 'papers'}{described(filters)}{among} {marks}."
-    evidence = tuple(one for place, found in zip(places, shown, strict=True) for one in opening(found, place).evidence)
+    evidence = tuple(opening(place, found.found) for place, found in zip(places, shown, strict=True))
     return Drafted(text, tuple(places), "metadata"), Verdict("ok", evidence, "counted in the catalogue", 1.0)
 
 

@@ -44,19 +44,18 @@ NUMBER = re.compile(
 FULL_TEXT_MATTER = re.compile(
     r"\b(?:learning rates?|batch sizes?|hyper-?parameters?|licen[cs]ed?|github|repositor(?:y|ies)|source code|code available"
     r"|(?:table|figure|fig\.?|section|equation|eq\.?|theorem|lemma|appendix) ?[A-Z]?\d+|appendix|random seeds?|epochs?"
-    r"|optimi[sz]ers?|dropout|weight decay|dollars?|usd|p-?values?|confidence intervals?|standard deviations?|perplexity"
-    r"|funding|funded|grants?"
-    r"|affiliations?|e-?mail|gpu type|hardware|prompt templates?|page numbers?|baseline numbers?|ablation)\b",
+    r"|optimi[sz]ers?|dropout|weight decay|dollars?|usd|p-?values?|confidence intervals?|standard deviations?|perplexity|funding"
+    r"|funded|grants?|affiliations?|e-?mail|gpu type|hardware|prompt templates?|page numbers?|baseline numbers?|ablation)\b",
     re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the two models see of the best paper. Shares and scores in [0, 1]; `lead` is its fused score over the mean of the
-    runners-up; `is_named` (and something particular
-    is asked of it), `number_missing` and `full_text_matter` are 0 or 1; `meaning` is 1 for a paper that is not named. `length` is
-    ln(1 + words of the question), not in [0, 1]: no paper holds all words of a long question, which scores lower for it."""
+    """What the two models see of the best paper: shares and scores in [0, 1], but for `lead`, its fused score over the mean of
+    the runners-up, and `length`, ln(1 + words of the question): no paper holds all words of a long question, which scores lower
+    for it. `is_named` (and something particular is asked of it), `number_missing` and `full_text_matter` are 0 or 1; `meaning` is
+    1 for a paper that is not named."""
 
     score: float
     sentence: float

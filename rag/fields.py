@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
+from rag.evidence import opening
 from rag.match import names_in
 from rag.numbers import held_values, missing_numbers
-from rag.types import Evidence, IndexedPaper, Paper, Verdict, surname
+from rag.types import IndexedPaper, Paper, Verdict, surname
 
 _LINK = re.compile(r"https?://\S+[^\s.,;:)\]}>]")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
@@ -59,11 +60,7 @@ def plain_words(text: str) -> str:
 def field_text(paper: Paper) -> str:
     """All that the catalogue knows of a paper but its abstract's later sentences."""
     fields = (paper.title, *paper.authors, paper.category, paper.venue, paper.year, paper.url, paper.doi, *paper.keywords)
-    return " ".join(str(field) for field in (*fields, paper.cite_as, _link(paper)) if field)
-
-
-def _link(paper: Paper) -> str | None:
-    return paper.doi and f"https://doi.org/{paper.doi}"
+    return " ".join(str(field) for field in (*fields, paper.cite_as, paper.doi_url) if field)
 
 
 def says_fields_only(text: str, cited: Sequence[IndexedPaper]) -> bool:
@@ -85,12 +82,6 @@ def _words(text: str) -> set[str]:
 def counts(papers: Sequence[Paper]) -> frozenset[Decimal]:
     """What may be counted: the papers cited, the authors of each."""
     return frozenset(Decimal(count) for count in (len(papers), *(len(paper.authors) for paper in papers)))
-
-
-def opening(place: int, found: IndexedPaper) -> Evidence:
-    """The abstract's first sentence."""
-    first = found.sentences[0]
-    return Evidence(place, first.start, first.end, found.paper.abstract[first.start : first.end], 1.0)
 
 
 def _stands_in(name: str, fields: str) -> bool:

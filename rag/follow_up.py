@@ -60,6 +60,7 @@ REST = re.compile(
     re.IGNORECASE,
 )
 """`KnapSpec` in `And what about KnapSpec then?`."""
+
 BESIDE_A_NAME = re.compile(
     r"\b(?:the|a|an|and|or|with|for|from|at|in|of|paper|method|algorithm|approach|one|by|is|are|do|does|did|can|has|have)\b"
     r"|的|和|与|论文|方法",
@@ -101,7 +102,7 @@ def filled(question: str, asked: Sequence[str], answered: str) -> str:
     if says_nothing(question):
         return of_others(question, asked) if ASKS_FOR_OTHERS.search(question) else at_place(question, asked[-1])
     name = name_alone(question)
-    if name and names(asked[-1]):
+    if name and names_in(asked[-1]):
         return renamed(asked[-1], name, answered)
     if intent_of(asked[-1]) in ("list", "count") and (topic := name or topic_alone(question)):
         return on_topic(asked[-1], topic)
@@ -129,20 +130,15 @@ def on_topic(before: str, topic: str) -> str:
     return f"哪些论文研究{topic}？" if language_of(topic) == "zh" else f"Which papers are on {topic}?"
 
 
-def names(question: str) -> tuple[str, ...]:
-    """Names in a question, also where Chinese words stand right beside them."""
-    return names_in(question)
-
-
 def name_alone(question: str) -> str:
     """The name in a question that is nothing but a name (`And what about KnapSpec?`); empty for any other."""
     found = REST.match(set_apart(question)) if len(question) <= LONGEST_GAP else None
     if found is None:
         return ""
     left = BESIDE_A_NAME.sub(" ", found["rest"])
-    for name in names(question):
+    for name in names_in(question):
         left = left.replace(name, " ")
-    return "" if re.search(r"\w", left) else " and ".join(names(question))
+    return "" if re.search(r"\w", left) else " and ".join(names_in(question))
 
 
 def topic_alone(question: str) -> str:
@@ -157,7 +153,7 @@ def topic_alone(question: str) -> str:
 
 def renamed(before: str, name: str, answered: str) -> str:
     """The question before, asked of another: `name` in place of what it was about, which its answer is likely to name too."""
-    olds = sorted((re.sub(r"['’]s$", "", old) for old in names(before)), key=lambda old: old not in answered)
+    olds = sorted((re.sub(r"['’]s$", "", old) for old in names_in(before)), key=lambda old: old not in answered)
     about = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(olds[0])}(?![A-Za-z0-9_])" if olds else ITSELF, re.IGNORECASE)
     if name in before or not about.search(before):
         return f"{name}: {before}"

@@ -16,7 +16,8 @@ Intent = Literal["explain", "list", "authors", "year", "venue", "category", "lin
 class Understood:
     """A question, read. `question` is as asked, what it leaves out taken from the one before (`And SOAR?`); `search_text` is what
     is looked for (the standalone question without the words that set filters), empty when nothing is asked; papers in `exclude`
-    were spoken of already and are not asked for again. With `counts`, all it asks is how many papers pass the filters."""
+    were spoken of already and are not asked for again. With `counts`, all it asks is how many papers pass the filters,
+    or which."""
 
     question: str
     standalone: str

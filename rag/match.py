@@ -25,7 +25,8 @@ CONTRIBUTION = re.compile(
     r"\bwe (?:\w+ly |also |first |then |thus )?(?:propose|introduce|present|develop|show|prove|establish|demonstrate|find|provide"
     r"|derive|design|study|analy[sz]e|identify|characteri[sz]e|reveal|obtain|construct|formulate|argue|release|apply|extend|validate)"
     r"|\bour (?:method|approach|framework|results?|analysis|algorithm|experiments?|theory|findings?|work|model|key|main)\b"
-    r"|\bthis (?:paper|work) (?:proposes|introduces|presents|shows)\b|\bin this (?:paper|work)\b|\bexperiments?\b"
+    r"|\bthis (?:paper|work) (?:proposes|introduces|presents|shows|studies|investigates|develops|provides|establishes)\b"
+    r"|\bin this (?:paper|work)\b|\bexperiments?\b"
     r"|\bresults? (?:show|demonstrate)|\bachieves?\b|\boutperforms?\b",
     re.IGNORECASE,
 )

@@ -95,6 +95,8 @@ class OtherScripts:
 class ScriptGate:
     """One claim in another script, with its cosines to the papers it cites and to their `rivals`, which may be cited anew."""
 
+    is_foreign = False
+
     def __init__(self, model: Model, claim: Claim, held: dict[int, Cited], rivals: Sequence[int]) -> None:
         self.model = model
         self.rivals = rivals

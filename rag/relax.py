@@ -21,11 +21,14 @@ WORDS = {
 }
 """The parts of a filter that can be dropped."""
 
+FIELDS = {YEARS: "a year", ("venues",): "a venue", ("categories",): "a category"}
+"""Those that are about a field which no paper may have, and that field."""
+
 
 def relaxation(filters: Filters, matching: Callable[[Filters], Sequence[str]], names: Names) -> str:
     """One sentence: the filter matches nothing, and what to drop so that the fewest papers above none pass. `names` tells which
     fields no paper has at all; those are dropped first, since nothing else helps."""
-    lacking = [parts for parts in (YEARS, ("venues",), ("categories",)) if is_set(filters, parts) and not held(parts, names)]
+    lacking = [parts for parts in FIELDS if is_set(filters, parts) and not held(parts, names)]
     if lacking:
         return without_fields(filters, lacking, matching)
     tried = {parts: matching(without(filters, parts)) for parts in WORDS if is_set(filters, parts)}
@@ -38,11 +41,10 @@ def relaxation(filters: Filters, matching: Callable[[Filters], Sequence[str]], n
 
 def without_fields(filters: Filters, lacking: Sequence[tuple[str, ...]], matching: Callable[[Filters], Sequence[str]]) -> str:
     """The same where no paper has the fields `lacking`."""
-    dropped = [WORDS[parts] for parts in lacking]
-    nouns = [{"the years": "a year", "the venue": "a venue", "the category": "a category"}[words] for words in dropped]
+    fields, dropped = (" or ".join(FIELDS[parts] for parts in lacking), " and ".join(WORDS[parts] for parts in lacking))
     passing = len(matching(without(filters, *lacking)))
-    rest = f"without {' and '.join(dropped)}, {passing:,} would" if passing else "the other filters let none pass either"
-    return f"No paper here has {' or '.join(nouns)}, so none passes the filters; {rest}."
+    rest = f"without {dropped}, {passing:,} would" if passing else "the other filters let none pass either"
+    return f"No paper here has {fields}, so none passes the filters; {rest}."
 
 
 def is_set(filters: Filters, parts: Sequence[str]) -> bool:
@@ -52,7 +54,7 @@ def is_set(filters: Filters, parts: Sequence[str]) -> bool:
 
 def held(parts: Sequence[str], names: Names) -> bool:
     """Whether any paper has the field that these parts are about."""
-    return bool({"year_min": names.has_years, "venues": names.venues, "categories": names.categories}[parts[0]])
+    return bool({YEARS: names.has_years, ("venues",): names.venues, ("categories",): names.categories}[tuple(parts)])
 
 
 def without(filters: Filters, *dropped: Sequence[str]) -> Filters:

@@ -35,7 +35,6 @@ KEYWORD_SHARE = 0.45
 BEST_BM25 = 2.2
 """BM25 of a term in an ideal paper over its inverse document frequency: k1 + 1."""
 
-
 SEARCHES_AT_ONCE = 8
 """Keyword searches that run while their questions are embedded."""
 
@@ -102,9 +101,9 @@ class HybridRetriever(BaseRetriever):
         reach = max(CANDIDATES, top_k) + len(exclude)
         by_words = self._beside.submit(self._keyword.search, question, reach, within)
         vector = space.embedder.embed_question(self._keyword.correct(question))
-        ids = dict.fromkeys([paper_id for paper_id, _ in space.index.search(vector, reach, within)])
+        by_meaning = dict(space.index.search(vector, reach, within))
         keyword = dict(by_words.result())
-        candidates = [paper_id for paper_id in (*ids, *(k for k in keyword if k not in ids)) if paper_id not in exclude]
+        candidates = [paper_id for paper_id in by_meaning | keyword if paper_id not in exclude]
         keyword.update(self._keyword.scores(question, [c for c in candidates if c not in keyword]))
         ideal = BEST_BM25 * sum(self._keyword.weights(question).values())
         words = {paper_id: min(1.0, score / ideal) if ideal else 0.0 for paper_id, score in keyword.items()}

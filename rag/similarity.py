@@ -230,7 +230,7 @@ def read_model(path: Path = WEIGHTS_FILE, features: type[DataclassInstance] = Fe
     """The model as fitted, a weight for each field of `features`; its name is `local@` and 8 hex digits of the file's SHA-256."""
     content = path.read_bytes()
     fitted = json.loads(content)
-    weights = tuple(float(fitted["weights"][name]) for name in (field.name for field in fields(features)))
+    weights = tuple(float(fitted["weights"][field.name]) for field in fields(features))
     return Model(
         name=f"local@{hashlib.sha256(content).hexdigest()[:8]}",
         weights=weights,

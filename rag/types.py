@@ -35,6 +35,11 @@ class Paper:
     keywords: tuple[str, ...] = ()
 
     @property
+    def doi_url(self) -> str | None:
+        """Where the DOI leads."""
+        return self.doi and f"https://doi.org/{self.doi}"
+
+    @property
     def cite_as(self) -> str:
         """`Zhang et al., 2024`: how a colleague would name it in passing."""
         names = [surname(author) for author in self.authors]
@@ -209,6 +214,11 @@ class AnswerSentence:
     support: Support
     reason: str
     score: float
+
+    @property
+    def doubt(self) -> str:
+        """The reason why its sources do not bear it out; empty where they do, or may (`weak`)."""
+        return "" if self.support in ("ok", "weak") else self.reason
 
 
 @dataclass(frozen=True, slots=True)

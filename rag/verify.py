@@ -7,53 +7,26 @@ and direction. A verifier that reads, such as an LLM, sits behind the same `Veri
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
+from rag.evidence import quotation, quote
 from rag.fields import check_fields
+from rag.gates import Gate, WordGate
 from rag.markers import without_markers
 from rag.numbers import missing_numbers, swapped_numbers
 from rag.other_scripts import OtherScripts, in_other_script
 from rag.protocols import Embedder
 from rag.scripts import is_latin, set_apart
-from rag.similarity import (
-    Cited,
-    Claim,
-    Corpus,
-    Model,
-    Reading,
-    Vocabulary,
-    compare,
-    held_terms,
-    missing_names,
-    own_words,
-    read_claim,
-    read_model,
-    read_paper,
-    weight_held,
-)
-from rag.spelling import is_english
+from rag.similarity import Cited, Claim, Corpus, Model, Reading, Vocabulary, read_claim, read_model, read_paper
 from rag.text import clean
-from rag.types import Drafted, Evidence, IndexedPaper, Retrieved, Support, Vectors, Verdict
+from rag.types import Drafted, IndexedPaper, Retrieved, Support, Vectors, Verdict
 
 AT_ONCE = 2
 """Sentences checked at the same time; each takes a few milliseconds of one core."""
-
-MOST_QUOTED = 3
-"""Sentences in a row that evidence may span."""
-
-SENTENCE_COST = 0.2
-"""What a further sentence must add to be quoted too, in the share of the claim's words that the abstract holds."""
-
-QUOTED_WORDS = 8
-"""So many of an abstract's words in a row are a quotation even if its sentence goes on."""
-
-ENGLISH_SHARE = 0.5
-"""A sentence with a smaller share of English words is in another language, and the abstract's words cannot tell."""
 
 NO_IDEA = 0.5
 """The score of a sentence whose words cannot be compared."""
@@ -66,11 +39,9 @@ UNCITED_CHARACTERS = 8
 
 LOOKED_FOR = "in another language than the abstract: only its numbers and names were looked for"
 
-_WORD = re.compile(r"[^\W_]+")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _TELLING_NAME = re.compile(r".[A-Z0-9]")
 """A capital or digit within: `SWE-Bench`, not the first word of a title or a proper noun that may be written otherwise."""
-_LOWER_WORD = re.compile(r"\b[^\W\d_A-Z]+\b")
 
 
 class LocalVerifier:
@@ -133,58 +104,6 @@ class LocalVerifier:
         return self._embedder.embed_texts([sentence.text for sentence in paper.sentences])
 
 
-class Gate(Protocol):
-    """Tells how near one claim is to papers. `rivals` are the places of papers that it may be cited anew to."""
-
-    @property
-    def model(self) -> Model: ...
-
-    @property
-    def rivals(self) -> Sequence[int]: ...
-
-    def hold(self, place: int) -> Cited:
-        """The paper at a place that is cited or a rival's."""
-
-    def score(self, cited: Sequence[Cited]) -> float:
-        """That these papers are right ones for the claim, in [0, 1]."""
-
-    def unknown(self, readings: Sequence[Reading]) -> tuple[str, ...]:
-        """The names of the claim that the papers do not know."""
-
-    def span(self, cited: Cited) -> tuple[int, int]:
-        """The sentences `start:end` of a paper that bear the claim out best."""
-
-
-class WordGate:
-    """By words and the main embedding model."""
-
-    def __init__(self, model: Model, claim: Claim, hold: Callable[[int], Cited], rivals: Sequence[int]) -> None:
-        self.model = model
-        self.hold = hold
-        self.rivals = rivals
-        self._claim = claim
-
-    def score(self, cited: Sequence[Cited]) -> float:
-        return self.model.probability(compare(self._claim, [one.reading for one in cited], [one.cosines for one in cited]))
-
-    def unknown(self, readings: Sequence[Reading]) -> tuple[str, ...]:
-        return missing_names(self._claim, readings)
-
-    def span(self, cited: Cited) -> tuple[int, int]:
-        """Up to MOST_QUOTED sentences in a row."""
-        reading = cited.reading
-        sentences = len(reading.sentences)
-        held = weight_held(self._claim.terms, held_terms(reading, 0, sentences)) or 1.0
-
-        def worth(span: tuple[int, int]) -> float:
-            start, end = span
-            share = weight_held(self._claim.terms, held_terms(reading, start, end)) / held
-            return share + float(cited.cosines[start:end].max()) - SENTENCE_COST * (end - start)
-
-        spans = ((start, start + size) for size in range(1, MOST_QUOTED + 1) for start in range(sentences - size + 1))
-        return max(spans, key=worth)
-
-
 def judge(claim: Claim, gate: Gate, cited: Sequence[Cited]) -> Verdict:
     """What the gate, the numbers and the names say of a claim that cites these papers."""
     if not cited:
@@ -192,7 +111,7 @@ def judge(claim: Claim, gate: Gate, cited: Sequence[Cited]) -> Verdict:
     alone = {one.place: gate.score([one]) for one in cited}
     score = max(gate.score(cited), *alone.values())
     readings = [one.reading for one in cited]
-    if score < gate.model.ok and isinstance(gate, WordGate) and is_foreign(claim.text):
+    if score < gate.model.ok and gate.is_foreign:
         support, reason = of_foreign(claim, gate, readings)
         score = NO_IDEA if support == "weak" else score
     else:
@@ -248,41 +167,3 @@ def wrong_numbers(text: str, readings: Sequence[Reading]) -> str:
         return f"{', '.join(missing)} does not stand"
     swapped = next(swapped_numbers(text, " ".join(reading.found.text for reading in readings)), None)
     return f"not {swapped[0]} but {swapped[1]} stands with these words" if swapped else ""
-
-
-def is_foreign(text: str) -> bool:
-    """Whether a sentence is in another script, or mostly of words that are not English."""
-    words = [word for word in _LOWER_WORD.findall(text) if len(word) > 2]
-    return not is_latin(text) or (len(words) >= UNCITED_TERMS and sum(map(is_english, words)) < ENGLISH_SHARE * len(words))
-
-
-def quote(place: int, found: IndexedPaper, start: int, end: int, score: float) -> Evidence:
-    """Sentences `start:end` of the abstract, verbatim."""
-    first, last = found.sentences[start].start, found.sentences[end - 1].end
-    return Evidence(place, first, last, found.paper.abstract[first:last], score)
-
-
-def quotation(text: str, cited: Sequence[tuple[int, IndexedPaper]]) -> tuple[Evidence, ...]:
-    """Evidence for a sentence that only repeats its one paper's words, after at most the paper's names; else none."""
-    if len(cited) != 1:
-        return ()
-    place, found = cited[0]
-    said = _words(text)
-    for index, sentence in enumerate(found.sentences):
-        before, repeated, after = said.partition(_words(sentence.text))
-        if repeated and _is_naming(before + after, found):
-            return (quote(place, found, index, index + 1, 1.0),)
-    if said.count(" ") > QUOTED_WORDS:
-        whole = [index for index, sentence in enumerate(found.sentences) if said in _words(sentence.text)]
-        return tuple(quote(place, found, index, index + 1, 1.0) for index in whole[:1])
-    return ()
-
-
-def _words(text: str) -> str:
-    """Lower-case words, one space before and after each."""
-    return f" {' '.join(word.group().lower() for word in _WORD.finditer(text))} "
-
-
-def _is_naming(rest: str, found: IndexedPaper) -> bool:
-    known = _words(f"{own_words(found.paper)} {found.paper.title or ''} {found.paper.category or ''}")
-    return all(f" {word} " in known for word in rest.split())
