@@ -7,7 +7,7 @@ a later request which papers were cited, since a chat client sends nothing back 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urldefrag, urlsplit
 
@@ -65,7 +65,7 @@ class ChatText:
 
 def paper_link(paper: Paper, page: str) -> str:
     """Where a reader finds the paper: its URL, its DOI, or this server's page with the abstract open."""
-    for url in (paper.url, paper.doi and f"https://doi.org/{paper.doi}"):
+    for url in (paper.url, paper.doi_url):
         if url and urlsplit(url).scheme in ("http", "https"):
             base = quote(urldefrag(url).url, safe="/:?&=%#@+,;~!$'*")
             return f"{base}#paper-{paper.paper_id}"
@@ -95,12 +95,3 @@ def read_turn(role: Role, content: str) -> Turn:
 def notice_text(notice: str | None) -> str:
     """The notice under an answer."""
     return f"\n\n*{plain(notice)}*" if notice else ""
-
-
-def read_content(content: str | Sequence[Mapping[str, object]] | None) -> str:
-    """A message's text, given as a string or as parts; parts that are no text (pictures) are left out."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part["text"]) for part in content if part.get("type") in ("text", "input_text") and part.get("text"))

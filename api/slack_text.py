@@ -187,7 +187,7 @@ def link(paper: Paper) -> str:
 
 def paper_url(paper: Paper) -> str | None:
     """The paper's page, from its URL or DOI, without what could end the link."""
-    for url in (paper.url, paper.doi and f"https://doi.org/{paper.doi}"):
+    for url in (paper.url, paper.doi_url):
         if url and is_web_address(url):
             return quote(urldefrag(url).url, safe="/:?&=%@+,;~!$'()").replace("&", "&amp;")
     return None

@@ -127,12 +127,6 @@ def holm(p_values: dict[str, float]) -> dict[str, float]:
     return {name: adjusted[name] for name in p_values}
 
 
-def questions_needed(share: float, half_width: float) -> int:
-    """How many questions give a share near `share` an interval of ± `half_width` (normal approximation, worst case at .5)."""
-    z = float(stats.norm.ppf((1 + LEVEL) / 2))
-    return math.ceil(z**2 * share * (1 - share) / half_width**2)
-
-
 class ConfidenceSequence:
     """An interval for the mean of values in [0, 1] that holds at all times at once, so that one may look after every question and
     stop at will: the predictable plug-in empirical-Bernstein sequence (Waudby-Smith and Ramdas, 2024, JRSS-B, Theorem 2)."""

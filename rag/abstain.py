@@ -1,4 +1,4 @@
-"""What is said when the papers do not answer: which come nearest, or whose full text might; or when nothing was asked."""
+"""What is said when the papers do not answer: which come nearest, or whose full text might; and to words that ask nothing."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rag.types import Drafted, Retrieved, Status, Verdict
 NEAREST = 3
 
 PHRASES = {
-    "en": (
-        "Not in these papers.",
-        "The nearest are: ",
-        "The library holds no papers that match.",
-        "The abstract of {} does not seem to say; its full text may",
-        "What comes nearest there: “{}”",
-    ),
-    "zh": (
-        "这些论文中没有答案。",
-        "最接近的是：",
-        "没有符合条件的论文。",
-        "{}的摘要似乎没有说明，全文或许有",
-        "其中最接近的是：“{}”",
-    ),
+    "en": {
+        "nothing": "Not in these papers.",
+        "nearest": "The nearest are: ",
+        "empty": "The library holds no papers that match.",
+        "full_text": "The abstract of {} does not seem to say; its full text may",
+        "there": "What comes nearest there: “{}”",
+    },
+    "zh": {
+        "nothing": "这些论文中没有答案。",
+        "nearest": "最接近的是：",
+        "empty": "没有符合条件的论文。",
+        "full_text": "{}的摘要似乎没有说明，全文或许有",
+        "there": "其中最接近的是：“{}”",
+    },
 }
 
 REPLIES = {
@@ -47,30 +47,33 @@ def abstention(
 ) -> list[tuple[Drafted, Verdict]]:
     """The sentences of an abstention with their verdicts. `places` (from 1) are the papers that `needs_full_text` names."""
     language = language_of(question)
-    nothing, nearest, empty, full_text, there = PHRASES[language]
+    phrases = PHRASES[language]
     if status == "needs_full_text":
-        place = places[0] if places else 1
-        found = papers[place - 1]
-        named = Verdict("ok", (opening(place, found.found),), "names the paper", 1.0)
-        said = [(Drafted(f"{full_text.format(name_of(found))} [{place}]. ", (place,), "metadata"), named)]
-        if intent_of(question) == "explain" and found.sentence_scores:
-            said.append(nearest_sentence(found, place, there))
-        return said
+        return pointing_on(question, papers, places[0] if places else 1)
     if kind := small_talk(question):
         return [plain(REPLIES[language][kind])]
     if not papers:
-        return [plain(f"{nothing} {empty}")]
+        return [plain(f"{phrases['nothing']} {phrases['empty']}")]
     names = "; ".join(name_of(found) for found in papers[:NEAREST])
-    return [plain(f"{nothing} "), plain(f"{nearest}{names}.")]
+    return [plain(f"{phrases['nothing']} "), plain(f"{phrases['nearest']}{names}.")]
+
+
+def pointing_on(question: str, papers: Sequence[Retrieved], place: int) -> list[tuple[Drafted, Verdict]]:
+    """That the full text of the paper at `place` may tell, and what its abstract says that comes nearest."""
+    phrases, found = PHRASES[language_of(question)], papers[place - 1]
+    named = Verdict("ok", (opening(place, found.found),), "names the paper", 1.0)
+    said = [(Drafted(f"{phrases['full_text'].format(name_of(found))} [{place}]. ", (place,), "metadata"), named)]
+    if intent_of(question) == "explain" and found.sentence_scores:
+        said.append(nearest_sentence(found, place, phrases["there"]))
+    return said
 
 
 def nearest_sentence(found: Retrieved, place: int, phrase: str) -> tuple[Drafted, Verdict]:
     """What the abstract says that comes nearest to the question: the reader may see in it what the rules did not."""
     nearest = found.sentence_scores.index(max(found.sentence_scores))
     said = phrase.format(in_round_brackets(found.found.sentences[nearest].text))
-    return Drafted(f"{said} [{place}].", (place,)), Verdict(
-        "ok", (quote(place, found.found, nearest, nearest + 1),), "quoted", 1.0
-    )
+    evidence = quote(place, found.found, nearest, nearest + 1)
+    return Drafted(f"{said} [{place}].", (place,)), Verdict("ok", (evidence,), "quoted", 1.0)
 
 
 def plain(text: str) -> tuple[Drafted, Verdict]:

@@ -154,7 +154,7 @@ def name_in_order(author: str) -> str:
 
 def link(paper: Paper) -> str:
     """The paper's address; without one, what shows it here."""
-    return paper.url or (f"https://doi.org/{paper.doi}" if paper.doi else f"footnote papers show {paper.paper_id}")
+    return paper.url or paper.doi_url or f"footnote papers show {paper.paper_id}"
 
 
 def support_warnings(sentences: Sequence[AnswerSentence]) -> Iterator[Text]:

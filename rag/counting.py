@@ -34,6 +34,15 @@ ONLY_A_COUNT = re.compile(
     re.IGNORECASE,
 )
 
+NO_NAME = re.compile(
+    r"(?:he|she|they|we|you|it|him|her|them|us|me|whom?|others?|any(?:one|body)?|some(?:one|body)?|every(?:one|body)|each|all|topics?"
+    r"|subjects?|categor(?:y|ies)|areas?|fields?|years?|months?|venues?|conferences?|journals?|types?|kinds?|women|men|people|students)$"
+    r"|(?:this|that|these|those|the|his|their|its|my|our|your|another|each|every|more)\s"
+    r"|.*\b(?:and|than|authors?|researchers|from)\b|.*&",
+    re.IGNORECASE,
+)
+"""What names nobody of itself (`they`, `topic`), or names two who wrote together, which no filter tells."""
+
 ALL_THAT_PASS = re.compile(
     rf"\W*(?:(?:which|what|list|show|find|give|me|are|all|the|of) )*+{_KIND}{_THERE}(?: are)?\W*|有?哪些(?:论文|文章)\W*",
     re.IGNORECASE,
@@ -53,8 +62,11 @@ def read_count(topic: str, said: Filters, names: Names) -> Filters | None:
     found = ONLY_A_COUNT.fullmatch(" ".join(rest.split()))
     if found is None:
         return None
-    author = found["by"] or found["who"]
-    return merge_filters(said, Filters(categories=categories, authors=(author,) if author else ()))
+    by = found["by"] or found["who"]
+    if by and NO_NAME.match(by):
+        return None
+    authors = tuple(re.split(r"\s+or\s+", by)) if by else ()
+    return merge_filters(said, Filters(categories=categories, authors=authors))
 
 
 def counted(question: str, count: int, filters: Filters, papers: Sequence[Retrieved]) -> tuple[Drafted, Verdict]:

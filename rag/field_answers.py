@@ -47,7 +47,7 @@ def field_of(paper: Paper, intent: Intent, language: str) -> str:
         "year": str(paper.year or ""),
         "venue": paper.venue or "",
         "category": paper.category or "",
-        "link": paper.url or (f"https://doi.org/{paper.doi}" if paper.doi else ""),
+        "link": paper.url or paper.doi_url or "",
     }[intent]
 
 

@@ -60,11 +60,7 @@ def plain_words(text: str) -> str:
 def field_text(paper: Paper) -> str:
     """All that the catalogue knows of a paper but its abstract's later sentences."""
     fields = (paper.title, *paper.authors, paper.category, paper.venue, paper.year, paper.url, paper.doi, *paper.keywords)
-    return " ".join(str(field) for field in (*fields, paper.cite_as, _link(paper)) if field)
-
-
-def _link(paper: Paper) -> str | None:
-    return paper.doi and f"https://doi.org/{paper.doi}"
+    return " ".join(str(field) for field in (*fields, paper.cite_as, paper.doi_url) if field)
 
 
 def says_fields_only(text: str, cited: Sequence[IndexedPaper]) -> bool:

@@ -23,8 +23,11 @@ YEAR = r"((?:19|20)\d\d)"
 Reading = Callable[[re.Match[str]], Filters]
 
 RULES: tuple[tuple[str, Reading], ...] = (
-    (rf"\b(?:published |written )?(?:between|from) {YEAR} (?:and|to|until|through) {YEAR}\b", lambda m: years(m[1], m[2])),
-    (rf"(?<!\d){YEAR}\s*[-–—到至]\s*{YEAR} ?年?", lambda m: years(m[1], m[2])),
+    (
+        rf"\b(?:published |written )?(?:between|from) {YEAR} (?:and|to|until|through) {YEAR}\b",
+        lambda m: years(*sorted(m.groups())),
+    ),
+    (rf"(?<!\d){YEAR}\s*[-–—到至]\s*{YEAR} ?年?", lambda m: years(*sorted(m.groups()))),
     (
         rf"\b(?:published |written )?since {YEAR}\b|\bfrom {YEAR} on(?:wards?\b|(?=\W*$|[,;:]))",
         lambda m: years(m[1] or m[2], None),

@@ -14,7 +14,7 @@ MARKS = "\ue000-\uefff"
 """Masked: one run of markers."""
 ALONE = "\uf000-\uf8ff"
 """Masked: one stretch left alone."""
-RUN_OF_MARKS = rf"[{MARKS}](?:[ \t]*[,，、;；]?[ \t]*[{MARKS}])*"
+RUN_OF_MARKS = rf"[{MARKS}](?:[ \t]*+(?:[,，、;；][ \t]*+)?[{MARKS}])*+"
 """Masked: markers next to each other, with commas or without."""
 _MOST_MARKS, _MOST_ALONE = 0x1000, 0x0900
 _PRIVATE = re.compile(f"[{MARKS}{ALONE}]")

@@ -9,7 +9,6 @@ import re
 
 OPENING = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 CLOSING = re.compile(r"(?<!`)</think(?:ing)?>\s*", re.IGNORECASE)
-LONGEST_TAG = len("</thinking>")
 
 ANSWER = re.compile(r"[\[【［]\s*\d|^\s*(?:NOT_IN_PAPERS|NEEDS_FULL_TEXT)")
 THINKING_ALOUD = re.compile(

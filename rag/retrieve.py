@@ -130,11 +130,12 @@ class HybridRetriever(BaseRetriever):
         """In a space where only whole abstracts have vectors: the best papers scored by their sentences too. They carry the
         vectors of the main space, as all papers retrieved do."""
         papers = self._papers.indexed([one.paper.paper_id for one in found], self._space.embedder.model)
-        wholes = self._papers.indexed([one.paper.paper_id for one in found], space.embedder.model)
+        by_id = {one.paper.paper_id: one for one in found}
         rescored = []
-        for paper, whole, one in zip(papers, wholes, found, strict=True):
-            assert whole.vectors is not None
-            rows = np.concatenate([whole.vectors[:1], space.embedder.embed_texts([s.text for s in paper.sentences])])
+        for paper in papers:  # those that are still there
+            one = by_id[paper.paper.paper_id]
+            assert one.found.vectors is not None
+            rows = np.concatenate([one.found.vectors[:1], space.embedder.embed_texts([s.text for s in paper.sentences])])
             rescored.append(scored(paper, space.rescaled(rows @ vector), one.keyword))
         return rescored
 

@@ -35,6 +35,11 @@ class Paper:
     keywords: tuple[str, ...] = ()
 
     @property
+    def doi_url(self) -> str | None:
+        """Where the DOI leads."""
+        return self.doi and f"https://doi.org/{self.doi}"
+
+    @property
     def cite_as(self) -> str:
         """`Zhang et al., 2024`: how a colleague would name it in passing."""
         names = [surname(author) for author in self.authors]

@@ -135,3 +135,9 @@ def test_masked_text_is_the_same_however_it_is_cut(text: str) -> None:
     for place in range(len(text)):
         masked = Masked()
         assert masked.feed(text[:place]) + masked.feed(text[place:], whole=True) == whole
+
+
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize("unit", ["[1] ", "[1], ", "[1] , ", "([1] ", "[1]; [2] ", "[1]", "[1]\t "])
+def test_many_markers_in_a_row_take_no_longer_than_they_are_long(unit: str) -> None:
+    assert only_of_papers(unit * 500, 3).markers in ((1,), (1, 2))

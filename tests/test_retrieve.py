@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from rag.errors import Unavailable
 from rag.ingest import Source
 from rag.retrieve import HybridRetriever, Space, best_first, scored
 from rag.settings import Settings
+from rag.types import IndexedPaper
 from tests.index.papers import about, first_sentence
 from tests.shelf_of_papers import HashEmbedder
 
@@ -56,3 +57,24 @@ def test_papers_without_vectors_of_the_model_are_told_not_left_out(library: Libr
     retriever = HybridRetriever(library.catalogue, library.indexes.keyword, space)
     with pytest.raises(Unavailable, match="footnote reindex"):
         retriever.find(first_sentence(3), top_k=3)
+
+
+def test_a_paper_removed_between_two_reads_is_left_out_in_a_space_of_whole_abstracts(library: Library) -> None:
+    """As by another process while a question in another script is answered."""
+    catalogue = library.catalogue
+    gone = catalogue.resolve("10.5555/paper.3")
+
+    class Losing:
+        matching, vectors = catalogue.matching, catalogue.vectors
+        reads = 0
+
+        def indexed(self, paper_ids: Sequence[str], model: str) -> list[IndexedPaper]:
+            self.reads += bool(paper_ids)
+            return [one for one in catalogue.indexed(paper_ids, model) if self.reads < 2 or one.paper.paper_id != gone]
+
+    main = Space(library.embedder, library.indexes.dense)
+    other = Space(library.embedder, library.indexes.dense)
+    retriever = HybridRetriever(Losing(), library.indexes.keyword, main, lambda: other)
+    found = retriever.find("冷水有多深？", top_k=PAPERS)
+    assert len(found) == PAPERS - 1
+    assert gone not in {one.paper.paper_id for one in found}

@@ -499,6 +499,22 @@ def test_a_count_by_topic_is_said_to_be_none() -> None:
     assert not read.counts and read.notice == NOT_BY_TOPIC
 
 
+@pytest.mark.parametrize("by", ["they", "topic", "each author", "Smith and Jones", "the same author", "him", "authors from MIT"])
+def test_a_count_is_exact_only_for_somebody_named(by: str) -> None:
+    read = understand(f"How many papers by {by}?", (), Filters(), NAMES)
+    assert not read.counts and not read.filters
+
+
+def test_a_count_by_one_or_another_counts_both() -> None:
+    read = understand("How many papers by Smith or Jones?", (), Filters(), NAMES)
+    assert (read.counts, read.filters) == (True, Filters(authors=("Smith", "Jones")))
+    assert understand("How many papers by He Kaiming?", (), Filters(), NAMES).filters == Filters(authors=("He Kaiming",))
+
+
+def test_years_named_backwards_are_the_same_years() -> None:
+    assert read_filters("rates from 2024 to 2020", NAMES)[0] == Filters(year_min=2020, year_max=2024)
+
+
 def test_a_count_of_years_that_no_paper_has_keeps_them() -> None:
     read = understand("How many papers are there from 2024?", (), Filters(), Names(has_years=False))
     assert read.counts and read.filters == Filters(year_min=2024, year_max=2024)

@@ -6,7 +6,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -82,8 +82,9 @@ class FileLock:
         except BlockingIOError:
             os.close(file)
             return False
-        os.ftruncate(file, 0)
-        os.pwrite(file, str(os.getpid()).encode(), 0)
+        with suppress(OSError):  # a full disk: the lock is ours, but people cannot read whose
+            os.ftruncate(file, 0)
+            os.pwrite(file, str(os.getpid()).encode(), 0)
         self._file = file
         return True
 

@@ -59,9 +59,10 @@ class SourceFile:
 
 
 def walk(paths: Sequence[Path]) -> Iterator[SourceFile]:
-    """The files at `paths`, folders in sorted order without hidden files and devices; each is entered once, links or not."""
+    """The files at `paths`, folders in sorted order without hidden files and devices; each is entered once, links or not. Folders
+    that cannot be entered stand among the files: to open one tells why."""
     for path in paths:
-        if path.is_dir():
+        if os.path.isdir(path):  # noqa: PTH112  # also where nobody may look
             yield from (SourceFile(found, named=False) for found in _files_below(path))
         else:
             yield SourceFile(path, named=True)
@@ -140,11 +141,21 @@ def _values(paper: RawPaper) -> Iterator[tuple[str, object]]:
 
 def _files_below(folder: Path) -> Iterator[Path]:
     entered: set[str] = set()
-    for at, folders, files in os.walk(folder, followlinks=True):
+    closed: list[Path] = []
+    for at, folders, files in os.walk(folder, followlinks=True, onerror=lambda error: closed.append(Path(error.filename))):
         entered.add(os.path.realpath(at))
         folders[:] = sorted(name for name in folders if _fresh(Path(at, name), entered))
         found = (Path(at, name) for name in sorted(files) if not name.startswith("."))
-        yield from (path for path in found if path.is_file())
+        yield from (path for path in found if _is_file(path))
+    yield from closed
+
+
+def _is_file(path: Path) -> bool:
+    """Also where that cannot be told, so that opening it tells why."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return True
 
 
 def _fresh(folder: Path, entered: set[str]) -> bool:

@@ -10,7 +10,6 @@ TRUNCATED = re.compile(r"[,，;；]?\s*(?:(?:\band\s+)?\b(?:et\s+al\.?|others)|�
 INITIALS = r"(?:[A-ZÀ-Þ]\.?[\s-]?){1,4}"
 FAMILY = r"[A-ZÀ-Þ][\w'’-]+(?:\s[A-ZÀ-Þ][\w'’-]+)?"
 WITH_INITIALS = re.compile(rf"{FAMILY},\s?{INITIALS}(?=$|[\s,&])")
-BETWEEN = re.compile(r"[\s,&]|\band\b")
 WHOLE = ("name", "fullname", "displayname", "rawauthorname", "authorname", "literal", "author", "value", "raw")
 GIVEN = ("given", "givenname", "givennames", "first", "firstname", "forename", "forenames")
 FAMILIES = ("family", "familyname", "last", "lastname", "surname")

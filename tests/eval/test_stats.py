@@ -21,7 +21,6 @@ from eval.stats import (
     micro,
     paired_bootstrap,
     prediction_powered,
-    questions_needed,
     wilson,
 )
 
@@ -98,10 +97,6 @@ def test_mcnemar_is_exact() -> None:
 
 def test_holm_is_the_textbook_s() -> None:
     assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
-
-
-def test_questions_needed_is_the_textbook_s() -> None:
-    assert questions_needed(0.5, 0.05) == 385
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9])

@@ -109,3 +109,13 @@ def kept_within(lock: FileLock, seconds: float) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def test_on_a_full_disk_it_is_held_all_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    lock = FileLock(path)
+    assert lock.keep()
+    lock.release()

@@ -191,6 +191,20 @@ def test_a_walk_names_files_given_and_finds_the_rest_in_order(tmp_path: Path) ->
     ]
 
 
+def test_a_folder_that_cannot_be_entered_is_told_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "z.txt").write_text("x")
+    scan = os.scandir
+
+    def scandir(path: str) -> object:
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert [file.path.name for file in walk([tmp_path])] == ["z.txt", "closed"]
+
+
 def test_the_stream_is_left_open() -> None:
     stream = io.BytesIO(PAGE.encode())
     list(read_stream(stream, "upload"))
