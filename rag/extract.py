@@ -107,7 +107,8 @@ class ExtractiveGenerator:
         named = places_named(question, papers, self._weigh)
         order = list(dict.fromkeys([*named, *by_meaning(standalone, papers, self._weigh, self._words)]))
         certain = by_author or (meant and not wants_one)
-        status = "answered" if certain else self._decided(question, standalone, [papers[place] for place in order])
+        ranked = [papers[place] for place in order]
+        status = "answered" if certain else self._decided(question, standalone, ranked, several=len(named) > 1)
         holders: list[int] = []
         if status == "not_in_corpus" and (meant or named):  # the paper is there; a list is of all that hold the name
             status = "needs_full_text" if meant or wants_one else "answered"
@@ -127,11 +128,12 @@ class ExtractiveGenerator:
         else:
             yield from (listed(held(place), place + 1) for place in chosen)
 
-    def _decided(self, question: str, standalone: str, papers: Sequence[Retrieved]) -> Status:
+    def _decided(self, question: str, standalone: str, papers: Sequence[Retrieved], *, several: bool = False) -> Status:
+        """`several` tells that the question names more papers than one: no abstract compares them, but each tells something."""
         if not is_latin(question):
             return decide_by_meaning(papers)
         best = match(standalone, papers[0], self._weigh)
-        one_paper = intent_of(question) == "explain" and question == standalone
+        one_paper = intent_of(question) == "explain" and question == standalone and not several
         return decide(self._signals(standalone, papers, best), one_paper=one_paper)
 
     def _signals(self, question: str, papers: Sequence[Retrieved], best: Match) -> Signals:

@@ -201,6 +201,12 @@ def test_a_list_of_what_mentions_a_name_holds_what_does(library: Library) -> Non
     assert all("Latte" in citation.paper.abstract for citation in answer.citations)
 
 
+def test_two_papers_that_are_compared_are_both_told_of(library: Library) -> None:
+    answer = asyncio.run(library.engine.answer("Is SOAR any better than LeMiCa on rainy winter days?"))
+    assert answer.status == "answered"
+    assert {"SOAR", "LeMiCa"} <= {name for name in ("SOAR", "LeMiCa") for c in answer.citations if name in c.paper.abstract}
+
+
 def test_fields_of_a_paper_on_another_subject_are_not_given(library: Library) -> None:
     answer = asyncio.run(library.engine.answer("Who wrote the paper on volcanic eruptions in Iceland?"))
     assert answer.status == "not_in_corpus"
