@@ -58,6 +58,11 @@ def test_filters_are_read_from_the_words(question: str, filters: Filters, rest: 
         "Does ICML matter for theory?",
         "How are 2048 tokens handled in theory?",
         "Theory of bandits",
+        "Which papers are not at ICML?",
+        "How many papers are there except at ICML?",
+        "有几篇不是2024年的论文",
+        "Papers not published in 2023",
+        "Which papers aren't in the Theory category?",
     ],
 )
 def test_a_year_or_name_that_only_stands_there_sets_no_filter(question: str) -> None:
