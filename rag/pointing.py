@@ -25,9 +25,9 @@ BEGINNING = re.compile(rf"^\W*(?:{OPENING})+", re.IGNORECASE)
 """How a follow-up begins."""
 
 ORDINALS = {
-    **{word: place for place, word in enumerate("first second third fourth fifth sixth seventh eighth".split())},
-    **{f"{place + 1}{'st nd rd'.split()[place] if place < 3 else 'th'}": place for place in range(8)},
-    **{word: place for place, word in enumerate("一二三四五六七八")},
+    **{word: place for place, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split())},
+    **{f"{place + 1}{'st nd rd'.split()[place] if place < 3 else 'th'}": place for place in range(10)},
+    **{word: place for place, word in enumerate("一二三四五六七八九十")},
     "last": -1,
     "former": 0,
     "latter": 1,
@@ -42,8 +42,8 @@ PLACE = re.compile(
     rf"""\b(?:the|and|or)\s(?P<word>{ORDINAL})(?:'s\b|’s\b)?
         (?={BEHIND_ORDINAL}|\s(?:and|or)\s(?:the\s)?(?:{ORDINAL}){BEHIND_ORDINAL})
       | \b(?:paper|number|no\.|item|footnote|citation)\s?\#?(?P<number>[1-9])\b
-      | \[(?P<marker>[1-9])\]
-      | 第(?P<chinese>[一二三四五六七八1-8])(?:篇|个(?=[呢的是，？?]|$|方法|论文|工作|结果))
+      | \[(?P<marker>[1-9]\d?)\]
+      | 第(?P<chinese>[一二三四五六七八九十]|[1-9]\d?)(?:篇|个(?=[呢的是，？?]|$|方法|论文|工作|结果))
       | (?P<end>最后一?[篇个])
       | \bthe\s(?P<side>first|last)\s(?P<several>two|three|four)\b
       | (?P<chinese_side>[前后])(?P<chinese_several>[两二三四])篇""",
