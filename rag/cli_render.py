@@ -80,11 +80,19 @@ def paragraphs(text: str) -> Iterator[RenderableType]:
     """The answer's lines; a list item hangs from its dash."""
     for line in text.strip().splitlines():
         if line.startswith("- "):
-            item = Table.grid(padding=(0, 1))
+            item = two_columns(1)
             item.add_row("-", marked(line[2:]))
             yield item
         else:
             yield marked(line)
+
+
+def two_columns(gap: int, width: int | None = None) -> Table:
+    """A label and what belongs to it, folded: a column of Chinese, which has no blanks, would else be cut off."""
+    grid = Table.grid(padding=(0, gap))
+    grid.add_column(no_wrap=True, width=width)
+    grid.add_column(overflow="fold")
+    return grid
 
 
 def marked(text: str) -> Text:
@@ -103,9 +111,7 @@ def footnotes(answer: Answer) -> list[RenderableType]:
 def footnote(citation: Citation, answer: Answer) -> RenderableType:
     """`[1] who · where · when`, the link, and each passage quoted from this paper."""
     body = Group(headline(citation.paper), *(quotation(quote) for quote in quotes_of(citation, answer)))
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True, width=4)
-    grid.add_column()
+    grid = two_columns(1, width=4)
     grid.add_row(Text(f"[{citation.marker}]", style="bold cyan"), body)
     return grid
 
@@ -118,7 +124,7 @@ def quotes_of(citation: Citation, answer: Answer) -> list[str]:
 
 def quotation(quote: str) -> Text:
     """The quoted words as they read: formulas and emphasis without their markup (`--json` gives them as they stand)."""
-    return Text(f"“{readable(quote)}”", style="italic")
+    return Text(f"“{readable(quote)}”", style="italic", overflow="fold")
 
 
 def headline(paper: Paper) -> Text:
@@ -135,9 +141,15 @@ def headline(paper: Paper) -> Text:
 
 def who(paper: Paper) -> str:
     """The first authors by name: `A, B, C, D et al.`"""
-    names = ", ".join(paper.authors[:SHOWN_AUTHORS])
+    names = ", ".join(map(name_in_order, paper.authors[:SHOWN_AUTHORS]))
     more = paper.authors_truncated or len(paper.authors) > SHOWN_AUTHORS
     return f"{names} et al." if names and more else names or "Unknown authors"
+
+
+def name_in_order(author: str) -> str:
+    """`Doe, Jane`, as BibTeX has it, as `Jane Doe`, so that a list of authors can be read."""
+    family, comma, given = author.partition(", ")
+    return f"{given} {family}" if comma and ", " not in given else author
 
 
 def link(paper: Paper) -> str:
@@ -181,7 +193,7 @@ def render_paper(paper: Paper) -> Group:
         ("link", paper.url),
         ("keywords", ", ".join(paper.keywords)),
     ]
-    grid = Table.grid(padding=(0, 2))
+    grid = two_columns(2)
     for name, value in facts:
         if value:
             grid.add_row(Text(name, style="dim"), Text(visible(value)))
@@ -202,7 +214,7 @@ def hit(rank: int, one: Retrieved) -> RenderableType:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, width=4, justify="right")
     grid.add_column(no_wrap=True, width=5)
-    grid.add_column()
+    grid.add_column(overflow="fold")
     grid.add_row(Text(f"{rank}."), Text(f"{one.score:.2f}", style="dim"), Group(*parts, ""))
     return grid
 

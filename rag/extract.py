@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
 from rag.field_answers import from_fields
 from rag.intent import Intent, intent_of
-from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_named, role
+from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_holding, places_named, role
 from rag.pointing import is_meant, means_several, places_in
 from rag.protocols import Embedder
 from rag.scripts import is_latin
@@ -108,8 +108,10 @@ class ExtractiveGenerator:
         order = list(dict.fromkeys([*named, *by_meaning(standalone, papers, self._weigh, self._words)]))
         certain = by_author or (meant and not wants_one)
         status = "answered" if certain else self._decided(question, standalone, [papers[place] for place in order])
-        if (meant or (named and wants_one)) and status == "not_in_corpus":
-            status = "needs_full_text"  # the paper is there, and no more can be said
+        holders: list[int] = []
+        if status == "not_in_corpus" and (meant or named):  # the paper is there; a list is of all that hold the name
+            status = "needs_full_text" if meant or wants_one else "answered"
+            holders = [place for places in places_holding(question, papers, self._weigh) for place in places]
         yield Decided(status, (order[0] + 1,) if status == "needs_full_text" else ())
         if status != "answered":
             return
@@ -117,7 +119,7 @@ class ExtractiveGenerator:
         if by_author:
             chosen = by_author[:MOST_LISTED]
         elif not wants_one or len(places_in(question)) > 1:
-            chosen = order if meant else worth_listing(papers, order)
+            chosen = holders or (order if meant else worth_listing(papers, order))
         else:
             chosen = named if len(named) > 1 else rivals(held, order)
         if len(chosen) == 1:

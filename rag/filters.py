@@ -28,8 +28,11 @@ RULES: tuple[tuple[str, Reading], ...] = (
         lambda m: years(*sorted(m.groups())),
     ),
     (rf"(?<!\d){YEAR}\s*[-–—到至]\s*{YEAR} ?年?", lambda m: years(*sorted(m.groups()))),
-    (rf"\b(?:published |written )?since {YEAR}\b|\bfrom {YEAR} on(?:wards?)?\b", lambda m: years(m[1] or m[2], None)),
-    (rf"{YEAR} ?年?(?:以来|起|及以后)|\b{YEAR} or (?:later|newer)\b", lambda m: years(m[1] or m[2], None)),
+    (
+        rf"\b(?:published |written )?since {YEAR}\b|\bfrom {YEAR} on(?:wards?\b|(?=\W*$|[,;:]))",
+        lambda m: years(m[1] or m[2], None),
+    ),
+    (rf"{YEAR} ?年?(?:以来|起|及以后)|\b(?:from )?{YEAR} or (?:later|newer)\b", lambda m: years(m[1] or m[2], None)),
     (rf"\b(?:published |written )?after {YEAR}\b|{YEAR} ?年?(?:以后|之后)", lambda m: years(int(m[1] or m[2]) + 1, None)),
     (rf"\b(?:published |written )?before {YEAR}\b|{YEAR} ?年?(?:以前|之前)", lambda m: years(None, int(m[1] or m[2]) - 1)),
     (rf"\b(?:until|till|up to|through) {YEAR}\b|\b{YEAR} or (?:earlier|older)\b", lambda m: years(None, m[1] or m[2])),
@@ -40,8 +43,11 @@ RULES: tuple[tuple[str, Reading], ...] = (
 )
 YEAR_RULES = tuple((re.compile(pattern, re.IGNORECASE), reading) for pattern, reading in RULES)
 
-AT_VENUE = (r"\b(?:only(?: from| at| in)?|published (?:at|in)|papers (?:at|from|in)|at)\s+", r"(?:\s+papers)?")
-VENUE_FIRST = (r"(?<=\bmany )|(?<=\bwhich )|(?<=\ball )|(?<=\bthe )", r"(?=\s+papers\b)")
+AT_VENUE = (
+    r"\b(?:only(?: from| at| in)?|(?:published|appeared|presented) (?:at|in)|(?:papers|are|were) (?:at|from|in)|at)\s+",
+    r"(?:\s+papers)?",
+)
+VENUE_FIRST = (r"(?<=\bmany )|(?<=\bwhich )|(?<=\ball )|(?<=\bthe )|(?<=\blist )|(?<=\bshow )", r"(?=\s+papers\b)")
 IN_CATEGORY = (r"\b(?:only|in(?: the)?|from(?: the)?)\s+", r"\s+(?:category|area|track|section|papers)\b")
 PAPERS_IN = (r"(?:(?<=\bpapers )|(?<=\bpapers are )|(?<=\bpapers there ))(?:in|under) (?:the )?(?:category |area )?", r"(?=\W*$)")
 """What stands before and behind a name that is meant as a filter."""

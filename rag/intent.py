@@ -49,9 +49,17 @@ PATTERNS: tuple[tuple[Intent, str], ...] = (
     ("venue", r"发表[在于](?:哪|什么)"),
     ("category", r"\b(?:which|what) (?:category|area|field) (?:is|does|was)\b|(?:哪个|什么)(?:类别|领域|方向)"),
     ("link", r"\b(?:the|its|a) (?:link|url|doi)(?=\W*$| please)|\b(?:link|url|doi) (?:to|of|for)\b|链接"),
-    ("list", r"\b(?:which|what|any|other|all|the|show|list|find)(?: \w+){0,3} (?:papers|works|articles|studies|publications)\b"),
+    (
+        "list",
+        r"\b(?:which|what|any|other|all|the|show|list|find)(?: \w+){0,3} (?:papers|abstracts|works|articles|studies"
+        r"|publications)\b",
+    ),
     ("list", r"^\W*(?:list|show|find|collect)\b|\bdo we have\b|\banything (?:on|about|from|by)\b|\bI(?:'m| am) collecting\b"),
-    ("list", r"\bpapers (?:on|about|by|from|in|that|which|is|are|has|have)\b|\bappears? (?:in )?(?:twice|several)\b"),
+    (
+        "list",
+        r"\bpapers (?:on|about|by|from|in|since|before|after|until|that|which|is|are|has|have)\b"
+        r"|\bappears? (?:in )?(?:twice|several)\b",
+    ),
     ("list", r"\bwhat has .{0,200} (?:got|done|written|published)\b|\b(?:which|need) (?:results|methods|approaches|works)\b"),
     ("list", r"\blist (?:them|all)\b|\bwho (?:else )?(?:is |are )?(?:working|works?) on\b|\bwho (?:else )?uses\b|^\W*works on\b"),
     ("list", r"\bwhat(?:'s| is|s) (?:there|in here) (?:on|about|for)\b|\beverything (?:on|about)\b"),

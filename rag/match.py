@@ -129,12 +129,19 @@ def compounds_in(question: str, weigh: Weigh) -> dict[str, set[str]]:
 def places_named(question: str, papers: Sequence[Retrieved], weigh: Weigh) -> list[int]:
     """Places of the papers that the question names by a rare name (`XRPO`, `LookWhere`), in the order of its names: for each
     name the first paper that holds it."""
+    return list(dict.fromkeys(holding[0] for holding in places_holding(question, papers, weigh)))
+
+
+def places_holding(question: str, papers: Sequence[Retrieved], weigh: Weigh) -> list[list[int]]:
+    """For each rare name of the question that a paper holds, the places of all that do; first those that write it alike, for
+    `PLANET` is another thing than a planet."""
     weights, found = weigh(question), []
     for name in names_in(question):
         terms = set(weigh(name))
         if terms and is_rare(terms, weights, weigh):
-            found += [place for place, paper in enumerate(papers) if terms <= set(weigh(searched_text(paper)))][:1]
-    return list(dict.fromkeys(found))
+            places = [place for place, paper in enumerate(papers) if terms <= set(weigh(searched_text(paper)))]
+            found.append(sorted(places, key=lambda place: name not in searched_text(papers[place])))
+    return [places for places in found if places]
 
 
 def is_rare(terms: set[str], weights: Mapping[str, float], weigh: Weigh) -> bool:

@@ -153,6 +153,18 @@ def test_nothing_from_outside_can_command_the_terminal(text: str) -> None:
         assert not set(shown(what)) & set("\x1b\x07\x9b\u202e\r")
 
 
+def test_chinese_is_folded_and_never_cut_off() -> None:
+    abstract = "我们提出一种方法" * 20 + "在两个真实数据集上误差降低了百分之十二。"
+    paper = Paper("p-0000003", abstract, title=abstract, authors=("Doe, Jane", "周欣"), keywords=(abstract,))
+    evidence = Evidence(1, 0, len(abstract), abstract, 0.9)
+    citation = Citation(1, paper, abstract, 0, len(abstract))
+    for text in (f"{abstract} [1]。", f"- 周欣: {abstract} [1]"):
+        answer = replace(ANSWER, text=text, sentences=(sentence(text, evidence),), citations=(citation,))
+        assert "".join(shown(render_answer(answer)).split()).count("误差降低了百分之十二") == 3
+    assert "".join(shown(render_paper(paper)).split()).count("误差降低了百分之十二") == 3
+    assert "Jane Doe, 周欣" in shown(render_answer(answer))
+
+
 def test_square_brackets_are_text_and_not_markup() -> None:
     assert "[red]x[/red]" in shown(render_paper(replace(SNOW, abstract="[red]x[/red]")))
 

@@ -195,6 +195,12 @@ def test_a_paper_that_is_named_is_never_said_not_to_be_there(library: Library) -
     assert answer.citations[0].paper.authors[0].endswith("Fuller")
 
 
+def test_a_list_of_what_mentions_a_name_holds_what_does(library: Library) -> None:
+    answer = asyncio.run(library.engine.answer("Which abstracts mention Latte in rainy winters?"))
+    assert answer.status == "answered"
+    assert all("Latte" in citation.paper.abstract for citation in answer.citations)
+
+
 def test_fields_of_a_paper_on_another_subject_are_not_given(library: Library) -> None:
     answer = asyncio.run(library.engine.answer("Who wrote the paper on volcanic eruptions in Iceland?"))
     assert answer.status == "not_in_corpus"
