@@ -51,6 +51,10 @@ VENUE_FIRST = (r"(?<=\bmany )|(?<=\bwhich )|(?<=\ball )|(?<=\bthe )|(?<=\blist )
 IN_CATEGORY = (r"\b(?:only|in(?: the)?|from(?: the)?)\s+", r"\s+(?:category|area|track|section|papers)\b")
 PAPERS_IN = (r"(?:(?<=\bpapers )|(?<=\bpapers are )|(?<=\bpapers there ))(?:in|under) (?:the )?(?:category |area )?", r"(?=\W*$)")
 """What stands before and behind a name that is meant as a filter."""
+NEGATED = re.compile(
+    r"(?:\b(?:not|except(?: for)?|excluding|without|(?:other|rather) than)|n['’]t|不是|不在|除了|除|非)\s*$", re.IGNORECASE
+)
+"""Before the words of a filter: what they name is not wanted, which no filter says."""
 
 
 def years(first: str | int | None, last: str | int | None) -> Filters:
@@ -66,7 +70,7 @@ def read_filters(question: str, names: Names) -> tuple[Filters, str]:
     """The filters that a question's words set (`since 2024, only ICML: …`), and the question without those words."""
     said, rest = Filters(), question
     for pattern, reading in YEAR_RULES:
-        if match := pattern.search(rest):
+        if (match := pattern.search(rest)) and not NEGATED.search(rest, 0, match.start()):
             said = merge_filters(said, reading(match))
             rest = rest[: match.start()] + " " + rest[match.end() :]
     venues, rest = read_names(rest, names.venues, *AT_VENUE)
@@ -83,7 +87,7 @@ def read_names(text: str, known: Sequence[str], before: str, after: str) -> tupl
     there = [name for name in known if name and name.lower() in lowered]  # of thousands, before a pattern is made of each
     for name in sorted(there, key=len, reverse=True):
         pattern = re.compile(f"(?:{before}){re.escape(name)}(?!\\w){after}", re.IGNORECASE)
-        if match := pattern.search(text):
+        if (match := pattern.search(text)) and not NEGATED.search(text, 0, match.start()):
             found.append(name)
             text = text[: match.start()] + " " + text[match.end() :]
     return tuple(found), text

@@ -42,8 +42,8 @@ PLACE = re.compile(
     rf"""\b(?:the|and|or)\s(?P<word>{ORDINAL})(?:'s\b|’s\b)?
         (?={BEHIND_ORDINAL}|\s(?:and|or)\s(?:the\s)?(?:{ORDINAL}){BEHIND_ORDINAL})
       | \b(?:paper|number|no\.|item|footnote|citation)\s?\#?(?P<number>[1-9])\b
-      | \[(?P<marker>[1-9])\]
-      | 第(?P<chinese>[一二三四五六七八九十1-9])(?:篇|个(?=[呢的是，？?]|$|方法|论文|工作|结果))
+      | \[(?P<marker>[1-9]\d?)\]
+      | 第(?P<chinese>[一二三四五六七八九十]|[1-9]\d?)(?:篇|个(?=[呢的是，？?]|$|方法|论文|工作|结果))
       | (?P<end>最后一?[篇个])
       | \bthe\s(?P<side>first|last)\s(?P<several>two|three|four)\b
       | (?P<chinese_side>[前后])(?P<chinese_several>[两二三四])篇""",

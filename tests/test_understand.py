@@ -60,6 +60,11 @@ def test_filters_are_read_from_the_words(question: str, filters: Filters, rest: 
         "Does ICML matter for theory?",
         "How are 2048 tokens handled in theory?",
         "Theory of bandits",
+        "Which papers are not at ICML?",
+        "How many papers are there except at ICML?",
+        "有几篇不是2024年的论文",
+        "Papers not published in 2023",
+        "Which papers aren't in the Theory category?",
     ],
 )
 def test_a_year_or_name_that_only_stands_there_sets_no_filter(question: str) -> None:
@@ -223,7 +228,9 @@ def test_other_ordinals_and_papers_that_were_not_listed_narrow_nothing(question:
     assert understand(question, (), Filters(), NAMES).filters == Filters()
 
 
-@pytest.mark.parametrize("question", ["the fifth one?", "who wrote the fifth one?", "第五篇呢？"])
+@pytest.mark.parametrize(
+    "question", ["the fifth one?", "who wrote the fifth one?", "第五篇呢？", "the tenth one?", "第十篇呢？", "[12]?"]
+)
 def test_a_place_that_no_answer_has_is_told(question: str) -> None:
     assert understand(question, LISTED, Filters(), NAMES).notice == NOT_LISTED
     assert understand(question, (), Filters(), NAMES).notice == NOT_LISTED
@@ -518,3 +525,11 @@ def test_years_named_backwards_are_the_same_years() -> None:
 def test_a_count_of_years_that_no_paper_has_keeps_them() -> None:
     read = understand("How many papers are there from 2024?", (), Filters(), Names(has_years=False))
     assert read.counts and read.filters == Filters(year_min=2024, year_max=2024)
+
+
+@pytest.mark.parametrize(
+    ("question", "place"), [("who wrote the tenth one?", 10), ("who wrote [12]?", 12), ("第12篇的作者是谁？", 12)]
+)
+def test_papers_far_down_a_long_list_can_be_meant(question: str, place: int) -> None:
+    listed = (Turn("user", "papers on bandits"), Turn("assistant", "A list.", tuple(f"p{n}" for n in range(1, 13))))
+    assert understand(question, listed, Filters(), NAMES).filters.paper_ids == (f"p{place}",)
