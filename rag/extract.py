@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -14,6 +13,7 @@ from anyio.to_thread import run_sync
 from rag.decide import CLEAR_LEAD, Signals, decide, decide_by_meaning, is_hopeless, signals
 from rag.field_answers import from_fields
 from rag.intent import Intent, intent_of
+from rag.markers import in_round_brackets
 from rag.match import Match, Weigh, match, meaning_coverage, places_by_author, places_holding, places_named, role
 from rag.pointing import is_meant, means_several, places_in
 from rag.protocols import Embedder
@@ -49,8 +49,6 @@ Of 103 papers listed .25 chose another sentence for 7, and in 6 of them the one 
 COMPARED, MEANING_SHARE = 3, 0.2
 """How many papers are compared word by word, and what that counts for beside the fused score: ranking the 49 conceptual dev
 questions apart from the engine it helped 2 or 3 of them; end to end the gain is within the noise."""
-
-OWN_MARKER = re.compile(r"\[(\d+(?:\s*[-,–]\s*\d+)*)\]")
 
 
 class ExtractiveGenerator:
@@ -203,7 +201,7 @@ def listed(found: Match, place: int) -> Drafted:
 
 def marked(sentence: str, place: int) -> str:
     """The sentence with its marker before the full stop; markers of the abstract's own are put in round brackets."""
-    text = OWN_MARKER.sub(r"(\1)", sentence.strip())
+    text = in_round_brackets(sentence.strip())
     end = text[-1] if text[-1:] in ".?!。！？" else ""
     return f"{text.removesuffix(end)} [{place}]{end}"
 

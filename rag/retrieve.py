@@ -118,7 +118,8 @@ class HybridRetriever(BaseRetriever):
         cosines = space.rescaled(block.vectors @ vector).tolist() if block.paper_ids else []
         spans = zip(block.paper_ids, pairwise((*block.starts, len(cosines))), strict=True)
         scores = {paper_id: fused(cosines[start:end], words.get(paper_id, 0.0)) for paper_id, (start, end) in spans}
-        if self._papers.indexed([paper_id for paper_id in candidates if paper_id not in scores], space.embedder.model):
+        unscored = [paper_id for paper_id in candidates if paper_id not in scores]
+        if unscored and self._papers.indexed(unscored, space.embedder.model):
             raise Unavailable(f"Papers have no vectors of {space.embedder.model} yet: run `footnote reindex`.")
         return sorted(scores, key=lambda paper_id: (-scores[paper_id], paper_id))
 

@@ -191,6 +191,7 @@ def test_papers_near_the_best_are_listed() -> None:
         ("It works.", "It works [2]."),
         ("It works", "It works [2]"),
         ("As shown in [1], it works!", "As shown in (1), it works [2]!"),
+        ("As shown in 【1】, it works!", "As shown in (1), it works [2]!"),
         ("它有效。", "它有效 [2]。"),
     ],
 )
